@@ -1,0 +1,141 @@
+"""All that can happen, as frozen records. The world is nothing but the fold of these.
+
+Every event carries `at`, the engine's time in milliseconds when it was seen or decided. Identities are ids;
+rows and indices never appear. Telemetry will have records of its own that are folded but not journalled.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from aliquot.core.grants import Placement
+from aliquot.core.ids import CardId, JobId, NodeId
+from aliquot.core.inventory import Node
+from aliquot.core.jobs import Job, Request
+
+
+class Outcome(Enum):
+    """How an attempt ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    LOST = "lost"  # its node is proven dead; the job goes back to its queue
+
+
+class Record(msgspec.Struct, frozen=True, tag=True):
+    """Base of all events."""
+
+    at: int
+
+
+class NodeJoined(Record, frozen=True):
+    """A node is there, for the first time or again; what it reports replaces what was known of it."""
+
+    node: Node
+
+
+class NodeLost(Record, frozen=True):
+    """A node stopped answering. Its grants stay until their attempts are proven over."""
+
+    node: NodeId
+
+
+class NodeDrained(Record, frozen=True):
+    """No new work for a node (or work again, `drained=False`); what runs goes on."""
+
+    node: NodeId
+    drained: bool = True
+
+
+class CardsFaulty(Record, frozen=True):
+    """The set of unhealthy cards of a node, complete; empty when all are well."""
+
+    node: NodeId
+    cards: tuple[CardId, ...]
+
+
+class JobSubmitted(Record, frozen=True):
+    """A job was accepted."""
+
+    job: Job
+
+
+class JobCancelled(Record, frozen=True):
+    """Its owner gave a job up."""
+
+    job: JobId
+
+
+class Granted(Record, frozen=True):
+    """A Place was committed: the intent to start this attempt there."""
+
+    job: JobId
+    attempt: int
+    placements: tuple[Placement, ...]
+    for_gang: bool = False
+
+
+class Moved(Record, frozen=True):
+    """A Move was committed."""
+
+    job: JobId
+    attempt: int
+    member: int
+    placement: Placement
+
+
+class Started(Record, frozen=True):
+    """The engine confirms that the attempt runs."""
+
+    job: JobId
+    attempt: int
+
+
+class StartRefused(Record, frozen=True):
+    """A node refused the grant or the start failed; the job goes back to its queue, later each time."""
+
+    job: JobId
+    attempt: int
+    reason: str
+
+
+class Stopping(Record, frozen=True):
+    """The work is over, the processes are not: everything stays booked."""
+
+    job: JobId
+    attempt: int
+
+
+class Ended(Record, frozen=True):
+    """All processes of the attempt are gone; only now are the pieces free."""
+
+    job: JobId
+    attempt: int
+    outcome: Outcome
+
+
+class EpochBegan(Record, frozen=True):
+    """The demand mix is frozen anew: requests with their counts."""
+
+    number: int
+    seed: int
+    mix: tuple[tuple[Request, int], ...]
+
+
+Event = (
+    NodeJoined
+    | NodeLost
+    | NodeDrained
+    | CardsFaulty
+    | JobSubmitted
+    | JobCancelled
+    | Granted
+    | Moved
+    | Started
+    | StartRefused
+    | Stopping
+    | Ended
+    | EpochBegan
+)

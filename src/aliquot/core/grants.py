@@ -1,0 +1,73 @@
+"""Where something is put, and who holds it.
+
+A `Placement` speaks in identities and goes into steps and events; a `Seat` is the same in rows and bits, for
+the columns, and never leaves the core.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+import msgspec
+
+from aliquot.core.ids import CardId, GrantId, NodeId
+from aliquot.core.slices import Vector
+
+NOTHING = Vector(0, 0, 0)
+
+
+class Seat(NamedTuple):
+    """A place in the columns: row, card bits, what each of those cards gives, host and edge bookings."""
+
+    row: int
+    mask: int = 0
+    vector: Vector = NOTHING
+    whole: bool = False
+    cpu: int = 0
+    host: int = 0
+    numa: tuple[tuple[int, int, int], ...] = ()  # (numa node, milli-cores, MiB)
+    edges: tuple[tuple[int, int], ...] = ()  # (edge of the wiring, MB/s)
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """What one member of a job gets: a node, cards by UUID, and what each of them gives."""
+
+    node: NodeId
+    cards: tuple[CardId, ...] = ()
+    vector: Vector = NOTHING
+    whole: bool = False
+    cpu: int = 0
+    host: int = 0
+    numa: tuple[tuple[int, int, int], ...] = ()
+    edges: tuple[tuple[int, int], ...] = ()
+
+
+class GrantState(Enum):
+    """The one state a grant is in."""
+
+    EARMARKED = "earmarked"  # kept for its holder, not handed over yet
+    ASSUMED = "assumed"  # recorded; the engine has not confirmed it
+    BOUND = "bound"  # handed over, not yet running
+    RUNNING = "running"
+    TERMINATING = "terminating"  # its processes are still ending
+    ORPHANED = "orphaned"  # names a card or node that is not there
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """What one member of one attempt holds. `seat` is None while orphaned: nothing is booked for it."""
+
+    id: GrantId
+    state: GrantState
+    placement: Placement
+    seat: Seat | None
+
+
+def bits(mask: int) -> list[int]:
+    """Indices of the set bits, lowest first."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found

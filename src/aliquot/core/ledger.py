@@ -1,0 +1,130 @@
+"""The columns of all nodes, with booking and releasing, copy on write.
+
+A snapshot is a tuple of chunk handles and costs nothing per node; after one, the first write to a chunk
+copies it. Going back to a snapshot is putting the handles back, so undoing needs no inverse operations.
+It does not know who holds what: `World` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aliquot.core.columns import CHUNK, COMPUTE, NodeChunk, blank_chunk, copy_chunk
+from aliquot.core.grants import Seat, bits
+from aliquot.core.units import FULL
+
+Handles = tuple[NodeChunk, ...]
+
+
+class Ledger:
+    """Rows of `cards` card slots each. `chunks` is read by placement; only this class writes them."""
+
+    def __init__(self, cards: int, chunks: Sequence[NodeChunk] = (), rows: int = 0) -> None:
+        self.cards = cards
+        self.rows = rows
+        self.chunks: list[NodeChunk] = list(chunks)
+        self._owned: set[int] = set()
+
+    def snapshot(self) -> Handles:
+        """The state now; nothing written later shows in it."""
+        self._owned.clear()
+        return tuple(self.chunks)
+
+    def restore(self, handles: Handles) -> None:
+        """Back to what `snapshot` returned."""
+        self._owned.clear()
+        self.chunks[:] = handles
+
+    def fork(self) -> Ledger:
+        """A second ledger that starts equal; writes to either do not show in the other."""
+        return Ledger(self.cards, self.snapshot(), self.rows)
+
+    def add_row(self) -> int:
+        """One more row, absent until it is written."""
+        if self.rows == len(self.chunks) * CHUNK:
+            self._owned.add(len(self.chunks))
+            self.chunks.append(blank_chunk(CHUNK, self.cards))
+        self.rows += 1
+        return self.rows - 1
+
+    def widen(self, cards: int) -> None:
+        """Room for `cards` card slots on every row."""
+        if cards <= self.cards:
+            return
+        for index, old in enumerate(self.chunks):
+            wide = blank_chunk(CHUNK, cards)
+            wide.left[:, : self.cards] = old.left
+            self.chunks[index] = old._replace(left=wide.left)
+        self.cards = cards
+
+    def writable(self, row: int) -> tuple[NodeChunk, int]:
+        """The chunk of `row`, safe to write, and the row's place in it; its version moves on."""
+        index, place = divmod(row, CHUNK)
+        if index not in self._owned:
+            self.chunks[index] = copy_chunk(self.chunks[index])
+            self._owned.add(index)
+        chunk = self.chunks[index]
+        chunk.version[place] += 1
+        return chunk, place
+
+    def readable(self, row: int) -> tuple[NodeChunk, int]:
+        """The chunk of `row` for reading only."""
+        index, place = divmod(row, CHUNK)
+        return self.chunks[index], place
+
+    def fits(self, seat: Seat) -> bool:
+        """Whether `seat` can be booked now without raising any sum above its capacity."""
+        chunk, place = self.readable(seat.row)
+        mask = seat.mask
+        if int(chunk.usable[place]) & mask != mask or chunk.kind[place] < 0:
+            return False
+        if seat.cpu > chunk.cpu[place] or seat.host > chunk.host[place]:
+            return False
+        if seat.whole and int(chunk.idle[place]) & mask != mask:
+            return False
+        left, (compute, memory, bandwidth) = chunk.left[place], seat.vector
+        for card in bits(mask):
+            have = left[card]
+            if have[0] < compute or have[1] < memory or have[2] < bandwidth:
+                return False
+        return all(
+            cpu <= chunk.numa_cpu[place, at] and host <= chunk.numa_host[place, at]
+            for at, cpu, host in seat.numa
+        )
+
+    def book(self, seat: Seat) -> None:
+        """Take `seat`. The caller has checked that it fits."""
+        chunk, place = self.writable(seat.row)
+        self._add(chunk, place, seat, -1)
+        if seat.mask:
+            chunk.idle[place] = int(chunk.idle[place]) & ~seat.mask
+
+    def release(self, seat: Seat) -> None:
+        """Give `seat` back on a row whose bookings do not exceed its capacity."""
+        chunk, place = self.writable(seat.row)
+        self._add(chunk, place, seat, 1)
+        idle = 0
+        for card in bits(seat.mask):
+            if chunk.left[place, card, COMPUTE] == FULL:
+                idle |= 1 << card
+        if idle:
+            chunk.idle[place] = int(chunk.idle[place]) | idle
+
+    @staticmethod
+    def _add(chunk: NodeChunk, place: int, seat: Seat, sign: int) -> None:
+        if seat.cpu:
+            chunk.cpu[place] += sign * seat.cpu
+        if seat.host:
+            chunk.host[place] += sign * seat.host
+        if seat.mask:
+            left, (compute, memory, bandwidth) = chunk.left[place], seat.vector
+            for card in bits(seat.mask):
+                have = left[card]
+                have[0] += sign * compute
+                have[1] += sign * memory
+                have[2] += sign * bandwidth
+        for at, cpu, host in seat.numa:
+            chunk.numa_cpu[place, at] += sign * cpu
+            chunk.numa_host[place, at] += sign * host
+        for edge, rate in seat.edges:
+            chunk.traffic[place, edge] -= sign * rate

@@ -1,0 +1,55 @@
+"""The one table of job phases. What is not in the table changes nothing: late and repeated news is ignored."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+
+class Phase(Enum):
+    """Where a job is in its life."""
+
+    PENDING = "pending"
+    STARTING = "starting"  # granted, not confirmed
+    RUNNING = "running"
+    STOPPING = "stopping"  # processes are ending; still holds everything
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class News(Enum):
+    """What an event means to a job's phase."""
+
+    GRANTED = "granted"
+    STARTED = "started"
+    REFUSED = "refused"
+    CANCELLED = "cancelled"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    LOST = "lost"
+
+
+TERMINAL: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED})
+HOLDING: Final = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPING})
+
+_ENDS: Final = {News.SUCCEEDED: Phase.SUCCEEDED, News.FAILED: Phase.FAILED, News.LOST: Phase.PENDING}
+
+TABLE: Final[dict[tuple[Phase, News], Phase]] = {
+    (Phase.PENDING, News.GRANTED): Phase.STARTING,
+    (Phase.PENDING, News.CANCELLED): Phase.CANCELLED,
+    (Phase.STARTING, News.STARTED): Phase.RUNNING,
+    (Phase.STARTING, News.REFUSED): Phase.PENDING,
+    (Phase.STARTING, News.CANCELLED): Phase.STOPPING,
+    (Phase.STARTING, News.STOPPING): Phase.STOPPING,
+    (Phase.STOPPING, News.REFUSED): Phase.PENDING,
+    (Phase.RUNNING, News.CANCELLED): Phase.STOPPING,
+    (Phase.RUNNING, News.STOPPING): Phase.STOPPING,
+    **{(phase, news): after for phase in HOLDING for news, after in _ENDS.items()},
+}
+
+
+def next_phase(phase: Phase, news: News) -> Phase | None:
+    """The phase after `news`, or None where it changes nothing."""
+    return TABLE.get((phase, news))

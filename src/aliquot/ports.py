@@ -1,0 +1,75 @@
+"""What the loop needs from outside. Each has one contract suite in the tests, run over all implementations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from aliquot.core.events import Event
+from aliquot.core.inventory import CardModel, Node
+from aliquot.core.jobs import Job, Request
+from aliquot.core.steps import Kill, Move, Start
+
+
+class Clock(Protocol):
+    """Milliseconds on the engine's own time line; virtual or real."""
+
+    def now(self) -> int:
+        """The time now; never goes back."""
+        ...
+
+
+class Journal(Protocol):
+    """The record. What `append` has returned from is durable in the engine's own sense."""
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Record events, in order, all or none."""
+        ...
+
+    def replay(self) -> Iterator[Event]:
+        """Everything recorded, in order."""
+        ...
+
+
+class Cluster(Protocol):
+    """The machines and those who submit to them. Speaks only in events, obeys only steps."""
+
+    def observe(self) -> Sequence[Event]:
+        """What happened since the last call, in order; may be empty."""
+        ...
+
+    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
+        """Begin carrying out; each step may come again and must then change nothing."""
+        ...
+
+
+class Offer(Protocol):
+    """One job of a trace, with what only the engine may know."""
+
+    job: Job
+    work_ms: int | None
+    patience_ms: int | None
+
+
+class TraceSource(Protocol):
+    """A public trace or a document, as nodes and offers."""
+
+    def nodes(self) -> Sequence[Node]:
+        """The machines, in the fixed node order."""
+        ...
+
+    def offers(self) -> Iterable[Offer]:
+        """Jobs in order of submission."""
+        ...
+
+    def demand(self) -> tuple[tuple[Request, int], ...] | None:
+        """The demand mix of the whole list, or None where it is not to be known beforehand."""
+        ...
+
+
+class Catalog(Protocol):
+    """Facts about hardware."""
+
+    def models(self) -> Mapping[str, CardModel]:
+        """GPU models by name."""
+        ...
