@@ -7,8 +7,9 @@ from typing import Protocol
 
 from aliquot.core.events import Event
 from aliquot.core.inventory import CardModel, Node
-from aliquot.core.jobs import Job, Request
+from aliquot.core.jobs import Request
 from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.workload import Offer
 
 
 class Clock(Protocol):
@@ -41,14 +42,6 @@ class Cluster(Protocol):
     def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
         """Begin carrying out; each step may come again and must then change nothing."""
         ...
-
-
-class Offer(Protocol):
-    """One job of a trace, with what only the engine may know."""
-
-    job: Job
-    work_ms: int | None
-    patience_ms: int | None
 
 
 class TraceSource(Protocol):

@@ -1,0 +1,48 @@
+"""A what-if in one value: the machines, what is offered to them, and the policies to try.
+
+An `Offer` is a job with what only its engine knows: how much work it truly is and how long its owner waits.
+The planner never sees that part.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from aliquot.core.inventory import Node
+from aliquot.core.jobs import Job, Request
+from aliquot.core.settings import Settings
+from aliquot.core.speed import SpeedTable
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """One job as its owner and its engine know it."""
+
+    job: Job
+    work_ms: int | None = None  # at full speed; None: never ends
+    patience_ms: int | None = None  # withdrawn after waiting this long; None: waits for ever
+    busy_milli: int | None = None  # SM activity on each of its cards, milli of a whole card; None: unknown
+    linked: bool = False  # its speed depends on the links between its cards
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """Nodes in the fixed node order, offers by submit time, and named policies."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    offers: tuple[Offer, ...]
+    policies: tuple[tuple[str, Settings], ...]
+    speeds: SpeedTable = SpeedTable()
+    notes: tuple[str, ...] = ()  # warnings and assumptions to show beside every result
+    failures: tuple[tuple[int, str, int | None], ...] = ()  # (at ms, node name, back at ms or None)
+
+    def settings(self, name: str) -> Settings | None:
+        """The policy called `name`, or None."""
+        return dict(self.policies).get(name)
+
+    def demand(self) -> tuple[tuple[Request, int], ...]:
+        """Every request with its count, most frequent first, then first offered."""
+        counts: dict[Request, int] = {}
+        for offer in self.offers:
+            for request in offer.job.members:
+                counts[request] = counts.get(request, 0) + 1
+        return tuple(sorted(counts.items(), key=lambda entry: -entry[1]))
