@@ -36,11 +36,11 @@ demo: setup ## the case: whole-card FIFO against binpack, slices and priority
 
 .PHONY: test
 test: setup ## the fast tests (SLOW=1: all)
-	@$(PY) -m pytest -n $(JOBS) --dist worksteal $(if $(SLOW),,-m 'not slow') $(ARGS)
+	@$(PY) -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal $(if $(SLOW),,-m 'not slow') $(ARGS)
 
 .PHONY: test-slow
 test-slow: setup ## only the slow tests
-	@$(PY) -m pytest -n $(JOBS) --dist worksteal -m slow $(ARGS) || { code=$$?; test $$code -eq 5; }
+	@$(PY) -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal -m slow $(ARGS) || { code=$$?; test $$code -eq 5; }
 
 .PHONY: check
 check: setup ## lint, format, types, layers

@@ -19,6 +19,10 @@ class Clock(Protocol):
         """The time now; never goes back."""
         ...
 
+    def wake_at(self, at: int) -> None:
+        """See to it that the loop turns again by `at`, even if nothing happens."""
+        ...
+
 
 class Journal(Protocol):
     """The record. What `append` has returned from is durable in the engine's own sense."""

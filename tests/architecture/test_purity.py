@@ -104,18 +104,24 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def impure_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """(line, builtin) of every call of IMPURE_CALLS outside a `__hash__`, which may call hash."""
+    """(line, builtin) of every call of IMPURE_CALLS; a class with its own `__hash__` may call hash."""
     excused = {
-        id(inner)
+        inner
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == "__hash__"
+        if isinstance(node, ast.ClassDef) and any(is_named(part, "__hash__") for part in node.body)
         for inner in ast.walk(node)
+        if is_named(inner, "hash")
     }
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or id(node) in excused:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func in excused:
             continue
         if node.func.id in IMPURE_CALLS:
             yield node.lineno, node.func.id
+
+
+def is_named(node: ast.AST, name: str) -> bool:
+    """Whether `node` is the variable or the function of that name."""
+    return getattr(node, "id", None) == name or getattr(node, "name", None) == name
 
 
 def unseeded(tree: ast.Module) -> Iterator[tuple[int, str]]:

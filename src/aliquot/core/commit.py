@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from aliquot.core.draft import Draft
-from aliquot.core.events import Event, Granted, Moved
+from aliquot.core.events import Event, Granted, Moved, Tidied
 from aliquot.core.grants import Placement, Seat
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING, Phase
-from aliquot.core.steps import Kill, Move, Place, Plan, Step, Wait
+from aliquot.core.steps import Kill, Move, Place, Plan, Step, Tidy, Wait
 from aliquot.core.world import Frozen, seat_of
 
 
@@ -52,6 +52,9 @@ def check(plan: Plan, world: Frozen, at: int) -> Verdict:
                 reason = _check_move(step, world, draft)
                 if reason is None:
                     events.append(Moved(at, step.job, step.attempt, step.member, step.placement))
+            case Tidy():
+                reason = None
+                events.append(Tidied(at, step.asked_milli))
             case Wait() | Kill():
                 reason = None
         if reason is not None:

@@ -16,9 +16,9 @@ def next_epoch(world: World, settings: Settings, at: int) -> EpochBegan | None:
 
     The first begins with the first submission, so a site that starts empty has a mix at once.
     """
-    if settings.mix_source is not MixSource.WINDOW or world.submissions == 0:
+    if settings.mix_source is not MixSource.WINDOW or world.tally.submitted == 0:
         return None
-    due = 1 + world.submissions // settings.mix_epoch
+    due = 1 + world.tally.submitted // settings.mix_epoch
     if world.epoch.number >= due:
         return None
     return EpochBegan(at, due, settings.seed, world.recent_demand())

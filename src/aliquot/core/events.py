@@ -74,7 +74,6 @@ class Granted(Record, frozen=True):
     job: JobId
     attempt: int
     placements: tuple[Placement, ...]
-    for_gang: bool = False
 
 
 class Moved(Record, frozen=True):
@@ -124,6 +123,12 @@ class EpochBegan(Record, frozen=True):
     mix: tuple[tuple[Request, int], ...]
 
 
+class Tidied(Record, frozen=True):
+    """Grants were looked over for better places when this much had been asked for in all."""
+
+    asked_milli: int
+
+
 Event = (
     NodeJoined
     | NodeLost
@@ -138,4 +143,5 @@ Event = (
     | Stopping
     | Ended
     | EpochBegan
+    | Tidied
 )

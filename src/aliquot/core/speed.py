@@ -11,6 +11,10 @@ from enum import Enum
 
 import msgspec
 
+from aliquot.core.topology.links import Link
+from aliquot.core.topology.sets import set_class
+from aliquot.core.topology.wiring import Wiring
+
 FULL_SPEED = 1000
 
 
@@ -44,6 +48,25 @@ class SpeedTable(msgspec.Struct, frozen=True):
         """Milli of full speed for a set of `reach`, on shared cards or not."""
         base = dict(self.by_reach)[reach]
         return base * self.sharing_milli // FULL_SPEED if shared else base
+
+
+_REACH_OF_LINK = {
+    Link.SELF: Reach.SINGLE,
+    Link.NV: Reach.NVLINK,
+    Link.PIX: Reach.SWITCH,
+    Link.PXB: Reach.SWITCH,
+    Link.PHB: Reach.BRIDGE,
+    Link.NODE: Reach.BRIDGE,
+    Link.SYS: Reach.SOCKET,
+    Link.UNKNOWN: Reach.UNKNOWN,
+}
+
+
+def reach_of(wiring: Wiring | None, mask: int) -> Reach:
+    """The worst link among the cards `mask` of one machine; UNKNOWN where the wiring is."""
+    if mask.bit_count() <= 1:
+        return Reach.SINGLE
+    return Reach.UNKNOWN if wiring is None else _REACH_OF_LINK[set_class(wiring, mask)]
 
 
 def duration_ms(work_ms: int, speed_milli: int) -> int:

@@ -85,6 +85,7 @@ class Start(msgspec.Struct, frozen=True):
 
     job: JobId
     attempt: int
+    placements: tuple[Placement, ...]
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -95,7 +96,13 @@ class Wait(msgspec.Struct, frozen=True):
     reasons: tuple[Reason, ...] = ()
 
 
-Step = Place | Move | Kill | Wait
+class Tidy(msgspec.Struct, frozen=True):
+    """The moves before this step were a look-over due at `asked_milli`; the next is due later."""
+
+    asked_milli: int
+
+
+Step = Place | Move | Kill | Wait | Tidy
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -103,3 +110,4 @@ class Plan(msgspec.Struct, frozen=True):
 
     version: int
     steps: tuple[Step, ...] = ()
+    wake_ms: int | None = None  # plan again by then, even if nothing happens

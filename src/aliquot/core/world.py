@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable
 
 import immutables
 import msgspec
+from msgspec.structs import replace
 
 from aliquot.core import lifecycle
 from aliquot.core.columns import MAX_CARDS, NodeChunk
 from aliquot.core.errors import BrokenInvariantError
 from aliquot.core.events import (
     CardsFaulty, Ended, EpochBegan, Event, Granted, JobCancelled, JobSubmitted, Moved, NodeDrained, NodeJoined,
-    NodeLost, Outcome, Started, StartRefused, Stopping,
+    NodeLost, Outcome, Started, StartRefused, Stopping, Tidied,
 )  # fmt: skip
 from aliquot.core.grants import Grant, GrantState, Placement, Seat
 from aliquot.core.ids import CardId, GrantId, JobId, NodeId
@@ -27,6 +28,8 @@ from aliquot.core.jobs import Job, Request
 from aliquot.core.ledger import Handles, Ledger
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.rows import row_state
+from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.units import FULL
 
 BACKOFF_MS = 1000
 BACKOFF_DOUBLINGS = 6
@@ -66,8 +69,22 @@ class Epoch(msgspec.Struct, frozen=True):
     mix: tuple[tuple[Request, int], ...] = ()
 
 
+class Tally(msgspec.Struct, frozen=True):
+    """Counts since the world began, for budgets."""
+
+    submitted: int = 0
+    asked_milli: int = 0  # cards asked for, in milli-cards
+    granted: int = 0
+    moved: int = 0
+    tidied: int = 0  # the `asked_milli` at which grants were last tidied
+
+
 class Frozen(msgspec.Struct, frozen=True):
-    """An immutable world. `pending` is in queue order; `node_at[row]` names the node of a row."""
+    """An immutable world. `pending` is in queue order; `node_at[row]` names the node of a row.
+
+    `residents[row]`: who holds something on that row. `strained`: rows that offer less than their node
+    minus their bookings, since it is closed, faulty or over-committed.
+    """
 
     version: int
     chunks: Handles
@@ -81,6 +98,8 @@ class Frozen(msgspec.Struct, frozen=True):
     pending: tuple[QueueKey, ...]
     epoch: Epoch
     strained: frozenset[int]
+    residents: immutables.Map[int, tuple[GrantId, ...]]
+    tally: Tally
 
     @property
     def node_count(self) -> int:
@@ -100,13 +119,15 @@ class World:
         self.jobs: immutables.Map[JobId, JobRecord] = immutables.Map()
         self.grants: immutables.Map[JobId, tuple[Grant, ...]] = immutables.Map()
         self.epoch = Epoch()
-        self.submissions = 0
         self.strained: frozenset[int] = frozenset()
+        self.residents: immutables.Map[int, tuple[GrantId, ...]] = immutables.Map()
+        self.tally = Tally()
         self._window: deque[Request] = deque(maxlen=window)
         self._pending: list[QueueKey] = []
         self._pending_frozen: tuple[QueueKey, ...] | None = ()
-        self._residents: dict[NodeId, set[GrantId]] = {}
         self._kind_index: dict[NodeKind, int] = {}
+        self._owed: dict[JobId, None] = {}
+        self._owed_moves: dict[GrantId, None] = {}
 
     def freeze(self) -> Frozen:
         """A snapshot to plan on; later events do not show in it."""
@@ -115,6 +136,7 @@ class World:
         return Frozen(
             self.version, self.ledger.snapshot(), self.ledger.rows, self.ledger.cards, self.nodes, self.node_at,
             self.kinds, self.jobs, self.grants, self._pending_frozen, self.epoch, self.strained,
+            self.residents, self.tally,
         )  # fmt: skip
 
     def apply(self, event: Event) -> None:
@@ -131,9 +153,24 @@ class World:
         """The requests of the sliding window with their counts, most frequent first, then first seen."""
         return tuple(Counter(self._window).most_common())
 
-    def residents(self, node: NodeId) -> list[Grant]:
-        """Grants that name `node`, orphaned ones too, by id."""
-        return [self.grants[held.job][held.member] for held in sorted(self._residents.get(node, ()))]
+    def grants_on(self, row: int) -> list[Grant]:
+        """Grants that name the node of `row`, orphaned ones too, in the order they came."""
+        return [self.grants[held.job][held.member] for held in self.residents.get(row, ())]
+
+    def outstanding(self) -> list[Start | Kill | Move]:
+        """Steps derived from recorded intents that no event has confirmed yet, oldest first."""
+        steps: list[Start | Kill | Move] = []
+        for job_id in self._owed:
+            record = self.jobs[job_id]
+            if record.phase is Phase.STARTING:
+                placements = tuple(grant.placement for grant in self.grants[job_id])
+                steps.append(Start(job_id, record.attempt, placements))
+            else:
+                steps.append(Kill(job_id, record.attempt))
+        for held in self._owed_moves:
+            grant = self.grants[held.job][held.member]
+            steps.append(Move(held.job, held.attempt, held.member, grant.placement))
+        return steps
 
     # --- nodes -----------------------------------------------------------------------------------------
 
@@ -157,15 +194,15 @@ class World:
 
     def _node_lost(self, event: NodeLost) -> None:
         if record := self.nodes.get(event.node):
-            self._reseat(msgspec.structs.replace(record, up=False))
+            self._reseat(replace(record, up=False))
 
     def _node_drained(self, event: NodeDrained) -> None:
         if record := self.nodes.get(event.node):
-            self._reseat(msgspec.structs.replace(record, drained=event.drained))
+            self._reseat(replace(record, drained=event.drained))
 
     def _cards_faulty(self, event: CardsFaulty) -> None:
         if record := self.nodes.get(event.node):
-            self._reseat(msgspec.structs.replace(record, faulty=frozenset(event.cards)))
+            self._reseat(replace(record, faulty=frozenset(event.cards)))
 
     def _kind(self, kind: NodeKind) -> int:
         if kind not in self._kind_index:
@@ -176,7 +213,7 @@ class World:
     def _reseat(self, record: NodeRecord) -> None:
         """Put `record` in force: find every grant on it its cards again, then recount its row."""
         self.nodes = self.nodes.set(record.node.id, record)
-        for grant in self.residents(record.node.id):
+        for grant in self.grants_on(record.row):
             self._replace(grant, self._found(grant, record))
         self._recount(record)
 
@@ -184,11 +221,11 @@ class World:
         """`grant` with its seat on `record`'s cards as they are now, orphaned where one is missing."""
         seat = seat_of(grant.placement, record) if record.up else None
         if seat is None:
-            return msgspec.structs.replace(grant, state=GrantState.ORPHANED, seat=None)
+            return replace(grant, state=GrantState.ORPHANED, seat=None)
         state = grant.state
         if state is GrantState.ORPHANED:
             state = _STATE_OF_PHASE[self.jobs[grant.id.job].phase]
-        return msgspec.structs.replace(grant, state=state, seat=seat)
+        return replace(grant, state=state, seat=seat)
 
     def _replace(self, old: Grant, new: Grant) -> None:
         held = self.grants[old.id.job]
@@ -196,7 +233,7 @@ class World:
 
     def _recount(self, record: NodeRecord) -> None:
         """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
-        seats = [grant.seat for grant in self.residents(record.node.id) if grant.seat is not None]
+        seats = [grant.seat for grant in self.grants_on(record.row) if grant.seat is not None]
         chunk, place = self.ledger.writable(record.row)
         is_open = record.up and not record.drained
         mask = 0
@@ -213,14 +250,17 @@ class World:
         if job.id in self.jobs:
             return
         self.jobs = self.jobs.set(job.id, JobRecord(job, since_ms=event.at))
-        self.submissions += 1
+        asked = sum(request.cards * (request.ask.compute_milli or FULL) for request in job.members)
+        self.tally = replace(
+            self.tally, submitted=self.tally.submitted + 1, asked_milli=self.tally.asked_milli + asked
+        )
         self._window.extend(job.members)
         self._enqueue(job)
 
     def _cancelled(self, event: JobCancelled) -> None:
         record = self.jobs.get(event.job)
         if record is not None:
-            self.jobs = self.jobs.set(event.job, msgspec.structs.replace(record, cancelled=True))
+            self.jobs = self.jobs.set(event.job, replace(record, cancelled=True))
             self._turn(event.job, record.attempt, News.CANCELLED, event.at)
 
     def _granted(self, event: Granted) -> None:
@@ -231,7 +271,8 @@ class World:
             held = GrantId(event.job, event.attempt, member)
             seat = self._seat(placement)
             grants.append(Grant(held, GrantState.ASSUMED, placement, seat))
-            self._sit(held, placement.node, seat)
+            self._sit(held, seat)
+        self.tally = replace(self.tally, granted=self.tally.granted + 1)
         self.grants = self.grants.set(event.job, tuple(grants))
 
     def _moved(self, event: Moved) -> None:
@@ -241,10 +282,14 @@ class World:
         old = grants[event.member]
         seat = self._seat(event.placement)
         self._leave(old)
-        self._sit(old.id, event.placement.node, seat)
-        self._replace(old, msgspec.structs.replace(old, placement=event.placement, seat=seat))
+        self._sit(old.id, seat)
+        self.tally = replace(self.tally, moved=self.tally.moved + 1)
+        self._replace(old, replace(old, placement=event.placement, seat=seat))
+        self._owed_moves[old.id] = None
 
     def _started(self, event: Started) -> None:
+        for grant in self.grants.get(event.job, ()):
+            self._owed_moves.pop(grant.id, None)
         self._turn(event.job, event.attempt, News.STARTED, event.at)
 
     def _refused(self, event: StartRefused) -> None:
@@ -259,6 +304,9 @@ class World:
     def _epoch(self, event: EpochBegan) -> None:
         self.epoch = Epoch(event.number, event.seed, event.mix)
 
+    def _tidied(self, event: Tidied) -> None:
+        self.tally = replace(self.tally, tidied=event.asked_milli)
+
     def _turn(self, job_id: JobId, attempt: int, news: News, at: int) -> bool:
         """Move a job to its next phase and its grants with it; False where the table has no such move."""
         record = self.jobs.get(job_id)
@@ -271,9 +319,10 @@ class World:
             after = Phase.CANCELLED
         if record.phase is Phase.PENDING:
             self._dequeue(record.job)
+        self._owe(job_id, after, record)
         if after in lifecycle.HOLDING:
             self._mark(job_id, _STATE_OF_PHASE[after])
-            self.jobs = self.jobs.set(job_id, msgspec.structs.replace(record, phase=after, since_ms=at))
+            self.jobs = self.jobs.set(job_id, replace(record, phase=after, since_ms=at))
             return True
         self._free(job_id)
         if after is Phase.PENDING:
@@ -281,6 +330,12 @@ class World:
         else:
             self.jobs = self.jobs.delete(job_id)
         return True
+
+    def _owe(self, job_id: JobId, after: Phase, record: JobRecord) -> None:
+        """Note whether the engine still has to start or kill this attempt."""
+        self._owed.pop(job_id, None)
+        if after is Phase.STARTING or (after is Phase.STOPPING and record.cancelled):
+            self._owed[job_id] = None
 
     def _requeue(self, record: JobRecord, news: News, at: int) -> None:
         """Back to the queue as a new attempt, with its first submit time."""
@@ -300,7 +355,7 @@ class World:
             self.grants = self.grants.set(
                 job_id,
                 tuple(
-                    grant if grant.state is GrantState.ORPHANED else msgspec.structs.replace(grant, state=state)
+                    grant if grant.state is GrantState.ORPHANED else replace(grant, state=state)
                     for grant in grants
                 ),
             )
@@ -311,6 +366,7 @@ class World:
             return
         for grant in grants:
             self._leave(grant)
+            self._owed_moves.pop(grant.id, None)
         self.grants = self.grants.delete(job_id)
 
     # --- seats and queue -------------------------------------------------------------------------------
@@ -322,17 +378,18 @@ class World:
             raise BrokenInvariantError(f"granted on {placement.node} {placement.cards}, which are not there")
         return seat
 
-    def _sit(self, held: GrantId, node: NodeId, seat: Seat) -> None:
-        self._residents.setdefault(node, set()).add(held)
+    def _sit(self, held: GrantId, seat: Seat) -> None:
+        self.residents = self.residents.set(seat.row, (*self.residents.get(seat.row, ()), held))
         self.ledger.book(seat)
 
     def _leave(self, grant: Grant) -> None:
-        node = grant.placement.node
-        self._residents[node].discard(grant.id)
+        record = self.nodes[grant.placement.node]
+        others = tuple(held for held in self.residents[record.row] if held != grant.id)
+        self.residents = self.residents.set(record.row, others)
         if grant.seat is None:
             return
-        if grant.seat.row in self.strained:
-            self._recount(self.nodes[node])
+        if record.row in self.strained:
+            self._recount(record)
         else:
             self.ledger.release(grant.seat)
 
@@ -391,4 +448,5 @@ _APPLY: dict[type, Callable[..., None]] = {
     Stopping: World._stopping,
     Ended: World._ended,
     EpochBegan: World._epoch,
+    Tidied: World._tidied,
 }

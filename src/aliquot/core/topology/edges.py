@@ -25,7 +25,7 @@ class EdgeKind(Enum):
 
 
 class Edge(NamedTuple):
-    """A shared budget. `cards` is a mask; an uplink's are below the switch, a socket link's all that it joins."""
+    """A shared budget. `cards` is a mask; those below the switch, or all that a socket link joins."""
 
     name: str
     kind: EdgeKind
@@ -53,9 +53,7 @@ def find_switches(
     """
     found: dict[tuple[int, tuple[int, ...]], Switch] = {}
     for level in (Link.PIX, Link.PXB):
-        near = [
-            (a, b) for a in range(cards) for b in range(a + 1, cards) if Link.PIX <= pair(a, b) <= level
-        ]
+        near = [(a, b) for a in range(cards) for b in range(a + 1, cards) if Link.PIX <= pair(a, b) <= level]
         near += [
             (cards + nic, card)
             for nic in range(nics)
@@ -83,16 +81,16 @@ def components(count: int, joined: Iterable[tuple[int, int]]) -> list[list[int]]
 def derive_edges(
     switches: Sequence[Switch], domains: Sequence[int], nics: Sequence[str], uplink_mbs: int, socket_mbs: int
 ) -> tuple[Edge, ...]:
-    """At most `MAX_EDGES` edges: the socket link, then cascades, switches of several cards, cards with a NIC.
+    """At most `MAX_EDGES` edges: cascades, switches of several cards, the socket link, cards with a NIC.
 
-    `domains[card]` is the card's locality group, -1 where nobody knows. All traffic between sockets shares one
-    edge: the matrix does not say which sockets have a link of their own.
+    `domains[card]` is the card's locality group, -1 where nobody knows. All traffic between sockets shares
+    one edge: the matrix does not say which sockets have a link of their own.
     """
     shared = [s for s in switches if s.cards & (s.cards - 1)]
     tiers = [
-        _socket_link(domains, socket_mbs),
         [_uplink(s, nics, uplink_mbs) for s in shared if s.level is Link.PXB],
         [_uplink(s, nics, uplink_mbs) for s in shared if s.level is Link.PIX],
+        _socket_link(domains, socket_mbs),
         [_uplink(s, nics, uplink_mbs) for s in switches if s not in shared],
     ]
     edges: list[Edge] = []

@@ -1,4 +1,4 @@
-"""How one machine is wired: the level and NVLink count of every pair of cards, NUMA nodes, NICs, shared edges.
+"""How one machine is wired: level and NVLink count of every pair of cards, NUMA nodes, NICs, shared edges.
 
 A value, hashable, equal when the wiring is equal: nodes of one shape share it. It holds no state: what is
 booked on an edge and which cards are free live in the world. Whether links exist is read, never inferred from
@@ -42,10 +42,10 @@ class Nic:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The wiring of one machine of `n` cards (1 to 16). `levels` and `links` are flat, [a * n + b], symmetric.
+    """The wiring of one machine of `n` cards (1 to 16). `levels`, `links`: flat, [a * n + b], symmetric.
 
-    `numa[card]` is None where the node is unknown or undetermined. `domains[card]` numbers the groups of cards
-    that share a NUMA node (or, where nobody says, CPUs, or anything nearer than SYS) from 0; -1 is unknown.
+    `numa[card]` is None where the node is unknown or undetermined. `domains[card]` numbers from 0 the groups
+    of cards that share a NUMA node (or, where nobody says, CPUs, or anything nearer than SYS); -1 is unknown.
     `blocked[card]` is the mask of cards it may not reach directly (no peer access). `edges` has at most
     `edges.MAX_EDGES`; position e is column e of the world's traffic.
     """
@@ -106,11 +106,12 @@ class Wiring:
         return Fabric.UNIFORM if len(counts) == 1 else Fabric.UNEVEN
 
 
-def uniform(n: int, links: int, *, per_socket: int = 0, per_switch: int = 0, gen: int = 4,
-            link_mbs: int = NVLINK_MBS) -> Wiring:
-    """`n` cards, `links` NVLinks' worth between every pair (NVSwitch); 0 per socket or switch: nobody said."""
-    _check_group(n, per_socket, "per_socket")
-    _check_group(n, per_switch, "per_switch")
+def uniform(
+    n: int, links: int, *, per_socket: int = 0, per_switch: int = 0, gen: int = 4, link_mbs: int = NVLINK_MBS
+) -> Wiring:
+    """`n` cards, `links` NVLinks between every pair (NVSwitch); 0 per socket or switch: nobody said."""
+    _check_group(per_socket, "per_socket", least=0)
+    _check_group(per_switch, "per_switch", least=0)
     levels = tuple(Link.SELF if a == b else Link.NV for a in range(n) for b in range(n))
     return assemble(
         n,
@@ -124,9 +125,9 @@ def uniform(n: int, links: int, *, per_socket: int = 0, per_switch: int = 0, gen
 
 
 def pcie(n: int, per_switch: int, per_socket: int, gen: int = 4) -> Wiring:
-    """`n` cards without NVLink: PIX inside a switch, NODE inside a socket, SYS across. 1 per switch: no switch."""
-    _check_group(n, per_switch, "per_switch", least=1)
-    _check_group(n, per_socket, "per_socket", least=1)
+    """`n` cards, no NVLink: PIX inside a switch, NODE inside a socket, SYS across. 1 per switch: none."""
+    _check_group(per_switch, "per_switch", least=1)
+    _check_group(per_socket, "per_socket", least=1)
 
     def meet(a: int, b: int) -> Link:
         if a == b:
@@ -136,9 +137,7 @@ def pcie(n: int, per_switch: int, per_socket: int, gen: int = 4) -> Wiring:
         return Link.PIX if a // per_switch == b // per_switch else Link.NODE
 
     levels = tuple(meet(a, b) for a in range(n) for b in range(n))
-    return assemble(
-        n, levels, (0,) * (n * n), numa=tuple(card // per_socket for card in range(n)), gen=gen
-    )
+    return assemble(n, levels, (0,) * (n * n), numa=tuple(card // per_socket for card in range(n)), gen=gen)
 
 
 def unknown(n: int) -> Wiring:
@@ -225,37 +224,37 @@ def cards_of(mask: int) -> tuple[int, ...]:
 def _find_domains(
     n: int, levels: Sequence[Link], numa: Sequence[int | None], cpus: Sequence[Ranges | None]
 ) -> tuple[int, ...]:
-    """Number locality groups by the best evidence that every card has: NUMA node, CPU list, then distance.
+    """Number locality groups by the best evidence there is: NUMA nodes, else CPU lists, else distance.
 
-    A list that all cards share says nothing (a container's own cpuset), distance then may.
+    One CPU list for all cards says nothing: a container's own cpuset looks the same from every card. Distance
+    says nothing where a pair's PCIe level is hidden behind NVLink or unknown.
     """
-    for evidence in (numa, cpus):
-        if all(value is not None for value in evidence) and (len(set(evidence)) > 1 or evidence is numa):
-            order = list(dict.fromkeys(evidence))
-            return tuple(order.index(value) for value in evidence)
-    met = [
-        (a, b) for a in range(n) for b in range(a + 1, n) if Link.PIX <= levels[a * n + b] <= Link.NODE
-    ]
-    far = any(level is Link.SYS for level in levels)
-    groups = components(n, met)
-    if len(groups) > 1 and not far:
+    if any(node is not None for node in numa):
+        return _number(numa)
+    if len({ranges for ranges in cpus if ranges is not None}) > 1:
+        return _number(cpus)
+    if any(level in {Link.NV, Link.UNKNOWN} for level in levels):
         return (-1,) * n
+    met = [(a, b) for a in range(n) for b in range(a + 1, n) if levels[a * n + b] is not Link.SYS]
+    groups = components(n, met)
     return tuple(next(i for i, group in enumerate(groups) if card in group) for card in range(n))
+
+
+def _number(evidence: Sequence[int | Ranges | None]) -> tuple[int, ...]:
+    order = [value for value in dict.fromkeys(evidence) if value is not None]
+    return tuple(-1 if value is None else order.index(value) for value in evidence)
 
 
 def _regular_switches(n: int, per_switch: int) -> tuple[Switch, ...]:
     if per_switch < 2:
         return ()
-    below = (1 << per_switch) - 1
-    return tuple(Switch(Link.PIX, below << first) for first in range(0, n, per_switch))
+    below, every = (1 << per_switch) - 1, (1 << n) - 1
+    return tuple(Switch(Link.PIX, below << first & every) for first in range(0, n, per_switch))
 
 
-def _check_group(n: int, size: int, name: str, least: int = 0) -> None:
-    if size < least or (size and n % size):
-        raise SpecError(
-            f"{size} does not divide {n} cards into equal groups", field=name, value=size,
-            hint="a divisor of the number of cards",
-        )
+def _check_group(size: int, name: str, least: int) -> None:
+    if size < least:
+        raise SpecError(f"{size} cards in a group", field=name, value=size, hint=f"{least} or more")
 
 
 def _check_tables(n: int, levels: Sequence[Link], links: Sequence[int]) -> None:
@@ -263,8 +262,10 @@ def _check_tables(n: int, levels: Sequence[Link], links: Sequence[int]) -> None:
         raise SpecError(f"a machine of {n} cards", field="cards", value=n, hint=f"1 to {MAX_CARDS}")
     if len(levels) != n * n or len(links) != n * n:
         raise SpecError(
-            f"pair tables of {len(levels)} and {len(links)} entries for {n} cards", field="levels",
-            value=len(levels), hint=f"{n * n} entries each",
+            f"pair tables of {len(levels)} and {len(links)} entries for {n} cards",
+            field="levels",
+            value=len(levels),
+            hint=f"{n * n} entries each",
         )
     for a in range(n):
         for b in range(a + 1):
@@ -272,10 +273,14 @@ def _check_tables(n: int, levels: Sequence[Link], links: Sequence[int]) -> None:
             if levels[here] is not levels[there] or links[here] != links[there]:
                 raise SpecError(
                     f"cards {b} and {a} are {levels[there].name} one way and {levels[here].name} the other",
-                    field="levels", value=levels[here].name, hint="a wiring is the same both ways",
+                    field="levels",
+                    value=levels[here].name,
+                    hint="a wiring is the same both ways",
                 )
             if (links[here] > 0) != (levels[here] is Link.NV) or (a == b) != (levels[here] is Link.SELF):
                 raise SpecError(
                     f"cards {b} and {a} are {levels[here].name} with {links[here]} NVLinks",
-                    field="links", value=links[here], hint="NV with at least one link, others with none",
+                    field="links",
+                    value=links[here],
+                    hint="NV with at least one link, others with none",
                 )

@@ -1,0 +1,144 @@
+"""The planner: waiting jobs in, one plan out. Pure, and the same in every engine.
+
+A pass in numbers:
+    1. waiting jobs in the queue's order;
+    2. each is placed whole (all members) on a draft, or not at all;
+    3. one that does not fit may be rescued by moving one movable slice, or split over nodes, if policy lets;
+    4. else it waits, and under strict FIFO so does everything behind it;
+    5. now and then running slices are tidied, under a budget.
+`Memo` holds caches only: a plan with a warm memo equals a plan with an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aliquot.core.ids import JobId
+from aliquot.core.jobs import Job, Request
+from aliquot.core.settings import Discipline, Settings
+from aliquot.core.siting import Desk, Memo, Seated
+from aliquot.core.steps import Gate, Move, Place, Plan, Step, Tidy, Wait
+from aliquot.core.world import Frozen, JobRecord
+
+__all__ = ["Memo", "explain_wait", "plan"]
+
+
+def plan(world: Frozen, settings: Settings, now: int, memo: Memo) -> Plan:
+    """What to do now. Steps are in order and each assumes those before it."""
+    if not world.pending:
+        return Plan(world.version)
+    desk = Desk(world, settings, memo)
+    steps: list[Step] = []
+    blocked = False
+    wake: int | None = None
+    # 1. in the queue's order
+    for job_id in _ordered(world, settings):
+        record = world.jobs[job_id]
+        if record.not_before_ms > now:
+            steps.append(Wait(job_id, Gate.BACKOFF))
+            wake = record.not_before_ms if wake is None else min(wake, record.not_before_ms)
+        elif blocked:
+            steps.append(Wait(job_id, Gate.ORDER))
+        elif not _site(desk, record, steps):
+            # 4. it waits
+            steps.append(Wait(job_id, Gate.FIT))
+            blocked = settings.discipline is Discipline.STRICT
+    # 5. tidy
+    steps.extend(_tidy(desk))
+    return Plan(world.version, tuple(steps), wake)
+
+
+def explain_wait(world: Frozen, settings: Settings, job_id: JobId, memo: Memo) -> Wait:
+    """Why `job_id` does not start on the world as it is, with reasons whose counts add up to the nodes."""
+    desk = Desk(world, settings, memo)
+    record = world.jobs[job_id]
+    for request in _largest_first(record.job):
+        if desk.seat(request) is None:
+            reasons = desk.reasons(request)
+            gate = Gate.NEVER if desk.never(request) else Gate.FIT
+            return Wait(job_id, gate, reasons)
+    return Wait(job_id, Gate.ORDER)
+
+
+def _ordered(world: Frozen, settings: Settings) -> Iterator[JobId]:
+    if settings.by_priority:
+        return (key[3] for key in world.pending)
+    return (key[3] for key in sorted(world.pending, key=lambda key: key[1:]))
+
+
+def _site(desk: Desk, record: JobRecord, steps: list[Step]) -> bool:
+    """Place the job of `record` on the draft, and the steps that does to `steps`; False where it can't be."""
+    job = record.job
+    # 2. whole, as asked
+    seated = _seat_all(desk, job)
+    if seated is not None:
+        steps.append(_place(desk, record, seated))
+        return True
+    # 3. by one move, or split over nodes
+    rescued = desk.rescue(job) if len(job.members) == 1 else None
+    if rescued is not None:
+        move, seat = rescued
+        steps.append(move)
+        steps.append(_place(desk, record, [seat]))
+        return True
+    if desk.settings.scatter and job.scatter and len(job.members) == 1:
+        for width in range(job.members[0].cards // 2, 0, -1):
+            if job.members[0].cards % width == 0:
+                seated = _seat_all(desk, job.scattered(width))
+                if seated is not None:
+                    steps.append(_place(desk, record, seated))
+                    return True
+    return False
+
+
+def _seat_all(desk: Desk, job: Job) -> list[Seated] | None:
+    """Seats for all members in the members' order, or None with the draft as before.
+
+    Larger members are seated first, so that parts of 3 and 5 cards find nodes with 3 and 5 whatever
+    the order they were written in.
+    """
+    if len(job.members) == 1:
+        seat = desk.seat(job.members[0])
+        return None if seat is None else [seat]
+    mark = desk.mark()
+    seats: dict[int, Seated] = {}
+    for member in sorted(range(len(job.members)), key=lambda at: _size(job.members[at]), reverse=True):
+        seat = desk.seat(job.members[member])
+        if seat is None:
+            desk.rollback(mark)
+            return None
+        seats[member] = seat
+    return [seats[member] for member in range(len(job.members))]
+
+
+def _largest_first(job: Job) -> list[Request]:
+    return sorted(job.members, key=_size, reverse=True)
+
+
+def _size(request: Request) -> tuple[int, int, int]:
+    """Sorts stably: members of one size keep their order."""
+    return (request.cards, request.cpu_milli, request.host_mib)
+
+
+def _place(desk: Desk, record: JobRecord, seated: list[Seated]) -> Place:
+    first = seated[0]
+    return Place(
+        record.job.id,
+        record.attempt,
+        tuple(desk.placement(seat.seat) for seat in seated),
+        sum(seat.score for seat in seated),
+        first.terms,
+    )
+
+
+def _tidy(desk: Desk) -> list[Move | Tidy]:
+    """Single moves that leave more room, once per share of capacity newly asked for, under the budget."""
+    rescue = desk.settings.rescue
+    if rescue.share <= 0:
+        return []
+    tally, capacity = desk.world.tally, desk.capacity_milli()
+    every = max(1, capacity * rescue.tidy_every_milli // 1000)
+    due = tally.tidied // every != tally.asked_milli // every
+    if not due or tally.asked_milli * 1000 < capacity * rescue.tidy_from_milli:
+        return []
+    return [*desk.tidy(), Tidy(tally.asked_milli)]
