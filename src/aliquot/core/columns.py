@@ -66,7 +66,14 @@ def blank_chunk(rows: int, cards: int) -> NodeChunk:
 def copy_chunk(chunk: NodeChunk) -> NodeChunk:
     """An independent copy of every column."""
     return NodeChunk(
-        chunk.kind.copy(), chunk.usable.copy(), chunk.idle.copy(), chunk.cpu.copy(), chunk.host.copy(),
-        chunk.left.copy(), chunk.numa_cpu.copy(), chunk.numa_host.copy(), chunk.traffic.copy(),
+        chunk.kind.copy(),
+        chunk.usable.copy(),
+        chunk.idle.copy(),
+        chunk.cpu.copy(),
+        chunk.host.copy(),
+        chunk.left.copy(),
+        chunk.numa_cpu.copy(),
+        chunk.numa_host.copy(),
+        chunk.traffic.copy(),
         chunk.version.copy(),
-    )  # fmt: skip
+    )

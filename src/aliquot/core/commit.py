@@ -13,8 +13,8 @@ from aliquot.core.events import Event, Granted, Moved, Tidied
 from aliquot.core.grants import Placement, Seat
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING, Phase
+from aliquot.core.records import Frozen, seat_of
 from aliquot.core.steps import Kill, Move, Place, Plan, Step, Tidy, Wait
-from aliquot.core.world import Frozen, seat_of
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from aliquot.core.columns import NodeChunk
 from aliquot.core.grants import Seat
 from aliquot.core.ledger import Handles, Ledger
-from aliquot.core.world import Frozen
+from aliquot.core.records import Frozen
 
 
 class Draft:

@@ -56,7 +56,9 @@ class DocumentError(SpecError):
 
     def describe(self) -> str:
         """One line, beginning with `file:line:` as compilers print it."""
-        at = f"{self.file}:{self.line}: " if self.line is not None else (f"{self.file}: " if self.file else "")
+        at = (
+            f"{self.file}:{self.line}: " if self.line is not None else (f"{self.file}: " if self.file else "")
+        )
         return at + super().describe()
 
 

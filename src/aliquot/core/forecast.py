@@ -13,8 +13,15 @@ from heapq import heapify, heappop, heappush
 import msgspec
 
 from aliquot.core.events import (
-    Ended, Event, JobCancelled, JobSubmitted, NodeJoined, NodeLost, Outcome, Started,
-)  # fmt: skip
+    Ended,
+    Event,
+    JobCancelled,
+    JobSubmitted,
+    NodeJoined,
+    NodeLost,
+    Outcome,
+    Started,
+)
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId, NodeId
 from aliquot.core.inventory import Node
@@ -192,7 +199,9 @@ class Forecast:
             left = running.work_left_ms
             if left is not None:
                 left = max(0, left - (state.now - running.since_ms) * running.speed_milli // 1000)
-            self._run(step.job, step.attempt, placements, left, self._speed(self._offer_of[step.job], placements))
+            self._run(
+                step.job, step.attempt, placements, left, self._speed(self._offer_of[step.job], placements)
+            )
         state.fresh.append(Started(state.now, step.job, step.attempt))
 
     def _speed(self, offer: Offer, placements: tuple[Placement, ...]) -> int:

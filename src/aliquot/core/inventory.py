@@ -115,6 +115,4 @@ def unmet(profile: Profile, model: CardModel) -> list[str]:
 
 def models_by_name(models: Mapping[str, CardModel]) -> dict[str, CardModel]:
     """Every name and alias, casefolded, to its model."""
-    return {
-        name.casefold(): model for model in models.values() for name in (model.name, *model.aliases)
-    }
+    return {name.casefold(): model for model in models.values() for name in (model.name, *model.aliases)}

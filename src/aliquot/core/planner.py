@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
+from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Discipline, Settings
 from aliquot.core.siting import Desk, Memo, Seated
 from aliquot.core.steps import Gate, Move, Place, Plan, Step, Tidy, Wait
-from aliquot.core.world import Frozen, JobRecord
 
 __all__ = ["Memo", "explain_wait", "plan"]
 

@@ -17,7 +17,14 @@ from aliquot.core.units import FULL
 
 
 def row_state(
-    chunk: NodeChunk, place: int, node: Node, kind: int, mask: int, seats: Iterable[Seat], *, open_to_work: bool
+    chunk: NodeChunk,
+    place: int,
+    node: Node,
+    kind: int,
+    mask: int,
+    seats: Iterable[Seat],
+    *,
+    open_to_work: bool,
 ) -> bool:
     """Write row `place` of `chunk`; True where bookings exceed capacity in any dimension.
 

@@ -26,15 +26,32 @@ FULL: Final = 1000
 _NUMBER: Final = r"(\d+(?:\.\d+)?)"
 _MEMORY: Final = re.compile(rf"^{_NUMBER}\s*([A-Za-z]*)$")
 _BYTES: Final = {
-    "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-    "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
-    "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
-    "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40,
-}  # fmt: skip
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "TIB": 2**40,
+    "KI": 2**10,
+    "MI": 2**20,
+    "GI": 2**30,
+    "TI": 2**40,
+}
 _SECONDS: Final = {
-    "ms": Fraction(1, 1000), "s": Fraction(1), "m": Fraction(60), "min": Fraction(60), "h": Fraction(3600),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "min": Fraction(60),
+    "h": Fraction(3600),
     "d": Fraction(86400),
-}  # fmt: skip
+}
 _DURATION: Final = re.compile(rf"{_NUMBER}\s*(ms|min|[smhd])")
 _RATE: Final = re.compile(rf"^{_NUMBER}\s*([KMGT]?B)(?:/s|ps)$", re.IGNORECASE)
 _FRACTION: Final = re.compile(rf"^(?:{_NUMBER}(%|m)?|(\d+)/(\d+))$")
@@ -48,7 +65,9 @@ def parse_memory(value: object, field: str, *, plain: str = "", up: bool = True)
     text = _text(value, field, "20GiB, 20GB or 20480MiB")
     match = _MEMORY.match(text)
     if not match:
-        raise QuantityError(f"{text!r} is not an amount of memory", field=field, value=value, hint="such as 20GiB")
+        raise QuantityError(
+            f"{text!r} is not an amount of memory", field=field, value=value, hint="such as 20GiB"
+        )
     unit = (match[2] or plain).upper()
     if not unit:
         raise QuantityError(
@@ -66,7 +85,9 @@ def parse_share(value: object, field: str) -> Milli:
     """Thousandths (1..1000) of `25%`, `0.25`, `250m`, `1/4`; rounded down once."""
     exact = parse_fraction(value, field)
     if exact > 1:
-        raise QuantityError(f"{value!r} is more than the whole", field=field, value=value, hint="at most 100%")
+        raise QuantityError(
+            f"{value!r} is more than the whole", field=field, value=value, hint="at most 100%"
+        )
     milli = math.floor(exact * FULL)
     return Milli(_positive(milli, value, field, "0.1% or more: the ledger counts thousandths"))
 
@@ -89,7 +110,9 @@ def parse_cores(value: object, field: str, *, zero: bool = False) -> Milli:
     text = _text(value, field, "4, 1.5 or 500m")
     match = re.match(rf"^{_NUMBER}(m)?$", text)
     if not match:
-        raise QuantityError(f"{text!r} is not a number of cores", field=field, value=value, hint="4, 1.5 or 500m")
+        raise QuantityError(
+            f"{text!r} is not a number of cores", field=field, value=value, hint="4, 1.5 or 500m"
+        )
     exact = Fraction(match[1]) * (1 if match[2] else 1000)
     if zero and exact == 0:
         return Milli(0)
@@ -103,7 +126,9 @@ def parse_duration(value: object, field: str, *, zero: bool = False) -> Ms:
     if not parts or "".join(f"{n}{u}" for n, u in parts) != text.replace(" ", ""):
         if zero and text == "0":
             return Ms(0)
-        raise QuantityError(f"{text!r} is not a duration", field=field, value=value, hint="write 90s, 4h or 1h30m")
+        raise QuantityError(
+            f"{text!r} is not a duration", field=field, value=value, hint="write 90s, 4h or 1h30m"
+        )
     total = math.ceil(sum((Fraction(n) * _SECONDS[u] for n, u in parts), Fraction(0)) * 1000)
     return Ms(total) if zero and total == 0 else Ms(_positive(total, value, field, "more than 0"))
 
@@ -121,7 +146,9 @@ def parse_rate(value: object, field: str) -> int:
 def parse_count(value: object, field: str, *, least: int = 1, most: int | None = None) -> int:
     """A whole number written plainly; `true`, `0x10`, `1e3`, `2.5` and `"four"` are refused."""
     if isinstance(value, bool) or not isinstance(value, (int, str)) or not re.match(r"^-?\d+$", str(value)):
-        raise QuantityError(f"{value!r} is not a whole number", field=field, value=value, hint=f"{least} or more")
+        raise QuantityError(
+            f"{value!r} is not a whole number", field=field, value=value, hint=f"{least} or more"
+        )
     number = int(value)
     if number < least or (most is not None and number > most):
         limit = f"{least} or more" if most is None else f"{least} to {most}"
@@ -139,7 +166,11 @@ def format_ms(ms: int) -> str:
     if ms < 10_000:
         return f"{ms / 1000:g} s"
     seconds = round(ms / 1000)
-    for big, name, small, small_name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+    for big, name, small, small_name in (
+        (86400, "d", 3600, "h"),
+        (3600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
         if seconds >= big:
             rest = seconds % big // small
             return f"{seconds // big} {name}" + (f" {rest} {small_name}" if rest else "")

@@ -11,100 +11,51 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 import immutables
-import msgspec
 from msgspec.structs import replace
 
 from aliquot.core import lifecycle
-from aliquot.core.columns import MAX_CARDS, NodeChunk
+from aliquot.core.columns import MAX_CARDS
 from aliquot.core.errors import BrokenInvariantError
 from aliquot.core.events import (
-    CardsFaulty, Ended, EpochBegan, Event, Granted, JobCancelled, JobSubmitted, Moved, NodeDrained, NodeJoined,
-    NodeLost, Outcome, Started, StartRefused, Stopping, Tidied,
-)  # fmt: skip
+    CardsFaulty,
+    Ended,
+    EpochBegan,
+    Event,
+    Granted,
+    JobCancelled,
+    JobSubmitted,
+    Moved,
+    NodeDrained,
+    NodeJoined,
+    NodeLost,
+    Outcome,
+    Started,
+    StartRefused,
+    Stopping,
+    Tidied,
+)
 from aliquot.core.grants import Grant, GrantState, Placement, Seat
-from aliquot.core.ids import CardId, GrantId, JobId, NodeId
-from aliquot.core.inventory import Node, NodeKind, kind_of
+from aliquot.core.ids import GrantId, JobId, NodeId
+from aliquot.core.inventory import NodeKind, kind_of
 from aliquot.core.jobs import Job, Request
-from aliquot.core.ledger import Handles, Ledger
+from aliquot.core.ledger import Ledger
 from aliquot.core.lifecycle import News, Phase
+from aliquot.core.records import (
+    Epoch,
+    Frozen,
+    JobRecord,
+    NodeRecord,
+    QueueKey,
+    Tally,
+    queue_key,
+    seat_of,
+)
 from aliquot.core.rows import row_state
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.core.units import FULL
 
 BACKOFF_MS = 1000
 BACKOFF_DOUBLINGS = 6
-
-QueueKey = tuple[int, int, int, JobId]  # (-priority, submitted, seq, id): the order jobs are considered in
-
-
-class JobRecord(msgspec.Struct, frozen=True):
-    """A job that is not over, and where it is in its life."""
-
-    job: Job
-    phase: Phase = Phase.PENDING
-    attempt: int = 1
-    cancelled: bool = False
-    since_ms: int = 0
-    not_before_ms: int = 0
-    refusals: int = 0
-
-
-class NodeRecord(msgspec.Struct, frozen=True):
-    """A node, its row, and what keeps it from taking work."""
-
-    node: Node
-    row: int
-    kind: int
-    up: bool = True
-    drained: bool = False
-    faulty: frozenset[CardId] = frozenset()
-    index_of: dict[CardId, int] = {}
-
-
-class Epoch(msgspec.Struct, frozen=True):
-    """The demand mix in force: requests with their counts."""
-
-    number: int = 0
-    seed: int = 0
-    mix: tuple[tuple[Request, int], ...] = ()
-
-
-class Tally(msgspec.Struct, frozen=True):
-    """Counts since the world began, for budgets."""
-
-    submitted: int = 0
-    asked_milli: int = 0  # cards asked for, in milli-cards
-    granted: int = 0
-    moved: int = 0
-    tidied: int = 0  # the `asked_milli` at which grants were last tidied
-
-
-class Frozen(msgspec.Struct, frozen=True):
-    """An immutable world. `pending` is in queue order; `node_at[row]` names the node of a row.
-
-    `residents[row]`: who holds something on that row. `strained`: rows that offer less than their node
-    minus their bookings, since it is closed, faulty or over-committed.
-    """
-
-    version: int
-    chunks: Handles
-    rows: int
-    cards: int
-    nodes: immutables.Map[NodeId, NodeRecord]
-    node_at: tuple[NodeId, ...]
-    kinds: tuple[NodeKind, ...]
-    jobs: immutables.Map[JobId, JobRecord]
-    grants: immutables.Map[JobId, tuple[Grant, ...]]
-    pending: tuple[QueueKey, ...]
-    epoch: Epoch
-    strained: frozenset[int]
-    residents: immutables.Map[int, tuple[GrantId, ...]]
-    tally: Tally
-
-    @property
-    def node_count(self) -> int:
-        """Rows that have ever been used."""
-        return self.rows
 
 
 class World:
@@ -134,10 +85,21 @@ class World:
         if self._pending_frozen is None:
             self._pending_frozen = tuple(self._pending)
         return Frozen(
-            self.version, self.ledger.snapshot(), self.ledger.rows, self.ledger.cards, self.nodes, self.node_at,
-            self.kinds, self.jobs, self.grants, self._pending_frozen, self.epoch, self.strained,
-            self.residents, self.tally,
-        )  # fmt: skip
+            self.version,
+            self.ledger.snapshot(),
+            self.ledger.rows,
+            self.ledger.cards,
+            self.nodes,
+            self.node_at,
+            self.kinds,
+            self.jobs,
+            self.grants,
+            self._pending_frozen,
+            self.epoch,
+            self.strained,
+            self.residents,
+            self.tally,
+        )
 
     def apply(self, event: Event) -> None:
         """Fold one event. News about jobs, attempts or nodes that are not there changes nothing."""
@@ -344,7 +306,11 @@ class World:
         self.jobs = self.jobs.set(
             record.job.id,
             JobRecord(
-                record.job, attempt=record.attempt + 1, since_ms=at, not_before_ms=at + wait, refusals=refusals
+                record.job,
+                attempt=record.attempt + 1,
+                since_ms=at,
+                not_before_ms=at + wait,
+                refusals=refusals,
             ),
         )
         self._enqueue(record.job)
@@ -403,25 +369,6 @@ class World:
         if at < len(self._pending) and self._pending[at] == key:
             del self._pending[at]
             self._pending_frozen = None
-
-
-def queue_key(job: Job) -> QueueKey:
-    """Higher priority first, then first submitted, then first accepted."""
-    return (-job.priority, job.submitted_ms, job.seq, job.id)
-
-
-def seat_of(placement: Placement, record: NodeRecord) -> Seat | None:
-    """`placement` in rows and bits, or None where one of its cards is not on the node."""
-    mask = 0
-    for card in placement.cards:
-        at = record.index_of.get(card)
-        if at is None:
-            return None
-        mask |= 1 << at
-    return Seat(
-        record.row, mask, placement.vector, placement.whole, placement.cpu, placement.host, placement.numa,
-        placement.edges,
-    )  # fmt: skip
 
 
 _STATE_OF_PHASE = {

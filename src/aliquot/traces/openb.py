@@ -28,6 +28,7 @@ from aliquot.core.units import FULL
 from aliquot.core.workload import Offer
 
 SITE = SiteId("openb")
+POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
 PREFIX = "openb_pod_list_"
 INSTANT_MS = 1000
 
@@ -64,7 +65,9 @@ class OpenbTrace:
         self._nodes_file = folder / "openb" / "openb_node_list_gpu_node.csv"
         self._pods_file = folder / "openb" / f"{PREFIX}{workload}.csv"
         self._node_rows = read_rows(self._nodes_file, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))
-        rows = read_rows(self._pods_file, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec"))
+        rows = read_rows(
+            self._pods_file, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
+        )
         self._requests = [self._request(row, line) for line, row in enumerate(rows, start=2)]
         by_name = sorted(range(len(rows)), key=lambda at: rows[at]["name"])
         self._sorted = [self._requests[at] for at in by_name]
@@ -118,7 +121,9 @@ class OpenbTrace:
         )
 
     def _request(self, row: Row, line: int) -> Request:
-        cpu, host, cards = (_whole(row, key, self._pods_file, line) for key in ("cpu_milli", "memory_mib", "num_gpu"))
+        cpu, host, cards = (
+            _whole(row, key, self._pods_file, line) for key in ("cpu_milli", "memory_mib", "num_gpu")
+        )
         milli = _whole(row, "gpu_milli", self._pods_file, line) if cards else 0
         if cards and not 1 <= milli <= FULL:
             raise _broken(self._pods_file, line, "gpu_milli", row["gpu_milli"], "1 to 1000")
@@ -139,7 +144,7 @@ class OpenbTrace:
         return self._until(pods, offered), np.argsort(nodes, kind="stable")
 
     def _until(self, pods: npt.NDArray[np.intp], offered: float) -> list[int]:
-        """The pods up to the first that reaches `offered` of all cards, again from the start where too few."""
+        """The pods before `offered` of all cards would be exceeded."""
         limit, asked, taken = round(offered * self.capacity_milli), 0, []
         for at in pods.tolist():
             request = self._sorted[at]

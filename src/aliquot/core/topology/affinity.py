@@ -50,7 +50,7 @@ def _read(values: tuple[str, ...], columns: tuple[str, ...]) -> Affinity:
 
 
 def _distrust_cut(affinity: Affinity, others: list[Affinity]) -> Affinity:
-    """Drop what looks like the beginning of another card's: CPUs of two cards are the same or have none in common.
+    """Drop what looks like the beginning of another card's: CPU lists of two cards are equal or disjoint.
 
     `0-11,24` beside a card with `0-11,24-35`, or node `0` beside `0-1` for the same CPUs, is a row cut short.
     """
@@ -59,9 +59,10 @@ def _distrust_cut(affinity: Affinity, others: list[Affinity]) -> Affinity:
             begins = other.cpu_text.startswith(affinity.cpu_text)
             if begins and overlap(affinity.cpus, other.cpus):
                 return Affinity()
-        if affinity.cpus == other.cpus and affinity.numa_text != other.numa_text:
-            if affinity.cpus and other.numa_text.startswith(affinity.numa_text):
-                return Affinity(affinity.cpu_text, "", affinity.cpus)
+        same_cpus = affinity.cpus is not None and affinity.cpus == other.cpus
+        cut = affinity.numa_text != other.numa_text and other.numa_text.startswith(affinity.numa_text)
+        if same_cpus and cut:
+            return Affinity(affinity.cpu_text, "", affinity.cpus)
     return affinity
 
 

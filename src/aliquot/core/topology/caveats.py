@@ -1,4 +1,4 @@
-"""What a reader of a topology must know beside it: what was missing, doubtful, or unusual, each with its kind.
+"""What a reader of a topology must know beside it: what was missing, doubtful or unusual, by kind.
 
 A caveat never stops anybody; input that cannot be read without guessing raises SpecError instead.
 """
@@ -77,7 +77,7 @@ def _fabric_caveats(wiring: Wiring, names: Sequence[str]) -> list[Caveat]:
     lone = off_fabric(wiring)
     if lone:
         text = (
-            f"{name_all(names, lone)}: no NVLink, while the other {wiring.n - lone.bit_count()} cards are linked;"
+            f"{name_all(names, lone)}: no NVLink, while {wiring.n - lone.bit_count()} other cards have it;"
             " the fabric is degraded, the card is usable without it"
         )
         found.append(Caveat(CaveatKind.OFF_FABRIC, text))

@@ -2,7 +2,7 @@
 
 Every pair of cards is printed twice; both must agree, and one replaces the other where a row is lost. What
 cannot be read stays unknown and is said in a caveat, or the text is refused; nothing is guessed. Two cuts
-cannot be seen: the last number of a CPU list or NUMA node that no other card shares, at the very end of a row.
+cannot be seen: in the last number of a CPU list or NUMA node that ends a row and that no other card shares.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def parse_matrix(
 ) -> ParsedTopology:
     """The machine behind the printed matrix. PCIe generation and link speeds are not printed: see `assemble`.
 
-    Raises SpecError where there is no matrix, columns and rows do not belong together, or no pair is readable.
+    Raises SpecError where there is no matrix, columns and rows do not match, or no card has a readable row.
     """
     sheet = read_sheet(text)
     cards = tuple(name for name in sheet.columns if name.startswith("GPU"))

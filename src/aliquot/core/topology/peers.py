@@ -1,4 +1,4 @@
-"""Reads the peer-access matrix (`nvidia-smi topo -p2p r`): which cards may reach each other's memory directly.
+"""Reads the peer-access matrix (`nvidia-smi topo -p2p r`): which cards may read each other's memory.
 
 Being near is not being allowed: consumer cards sit under one host bridge and still refuse. Only the printed
 status decides; an unreadable one is unknown, which blocks nothing.

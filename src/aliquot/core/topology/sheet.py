@@ -2,8 +2,8 @@
 
 The driver separates columns by tabs; copies of its output have lost them, doubled them, or turned them into
 spaces, and carry colour codes. White space is therefore never trusted: cells are recognised by their words,
-whose sets are such that no word begins another (only `NV1` begins `NV18`, and a cut is caught by other means),
-so words that ran together come apart again in one way only. A row that does not come out exactly is damaged
+of which none begins another (only `NV1` begins `NV18`; such a cut is caught where pairs are compared), so
+words that ran together come apart again in one way only. A row that does not come out exactly is damaged
 and gives nothing; a sheet whose columns are in doubt is refused. Nothing is ever shifted.
 """
 
@@ -40,7 +40,7 @@ _ANY_NAME = re.compile(r"(?=.*\d)[A-Za-z][\w.:-]*")
 
 
 class Row(NamedTuple):
-    """One device's line, "" for a doubtful cell. `cells` is empty where `problem` says why the line cannot be trusted."""
+    """One device's line; a doubtful cell is "". Without cells, `problem` says why the line is not trusted."""
 
     line: int  # from 1
     name: str

@@ -1,0 +1,104 @@
+"""The rows of the world's tables, and the immutable world that everyone but its writer reads."""
+
+from __future__ import annotations
+
+import immutables
+import msgspec
+
+from aliquot.core.grants import Grant, Placement, Seat
+from aliquot.core.ids import CardId, GrantId, JobId, NodeId
+from aliquot.core.inventory import Node, NodeKind
+from aliquot.core.jobs import Job, Request
+from aliquot.core.ledger import Handles
+from aliquot.core.lifecycle import Phase
+
+QueueKey = tuple[int, int, int, JobId]  # (-priority, submitted, seq, id): the order jobs are considered in
+
+
+class JobRecord(msgspec.Struct, frozen=True):
+    """A job that is not over, and where it is in its life."""
+
+    job: Job
+    phase: Phase = Phase.PENDING
+    attempt: int = 1
+    cancelled: bool = False
+    since_ms: int = 0
+    not_before_ms: int = 0
+    refusals: int = 0
+
+
+class NodeRecord(msgspec.Struct, frozen=True):
+    """A node, its row, and what keeps it from taking work."""
+
+    node: Node
+    row: int
+    kind: int
+    up: bool = True
+    drained: bool = False
+    faulty: frozenset[CardId] = frozenset()
+    index_of: dict[CardId, int] = {}
+
+
+class Epoch(msgspec.Struct, frozen=True):
+    """The demand mix in force: requests with their counts."""
+
+    number: int = 0
+    seed: int = 0
+    mix: tuple[tuple[Request, int], ...] = ()
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """Counts since the world began, for budgets."""
+
+    submitted: int = 0
+    asked_milli: int = 0  # cards asked for, in milli-cards
+    granted: int = 0
+    moved: int = 0
+    tidied: int = 0  # the `asked_milli` at which grants were last tidied
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    """An immutable world. `pending` is in queue order; `node_at[row]` names the node of a row.
+
+    `residents[row]`: who holds something on that row. `strained`: rows that offer less than their node
+    minus their bookings, since it is closed, faulty or over-committed.
+    """
+
+    version: int
+    chunks: Handles
+    rows: int
+    cards: int
+    nodes: immutables.Map[NodeId, NodeRecord]
+    node_at: tuple[NodeId, ...]
+    kinds: tuple[NodeKind, ...]
+    jobs: immutables.Map[JobId, JobRecord]
+    grants: immutables.Map[JobId, tuple[Grant, ...]]
+    pending: tuple[QueueKey, ...]
+    epoch: Epoch
+    strained: frozenset[int]
+    residents: immutables.Map[int, tuple[GrantId, ...]]
+    tally: Tally
+
+    @property
+    def node_count(self) -> int:
+        """Rows that have ever been used."""
+        return self.rows
+
+
+def queue_key(job: Job) -> QueueKey:
+    """Higher priority first, then first submitted, then first accepted."""
+    return (-job.priority, job.submitted_ms, job.seq, job.id)
+
+
+def seat_of(placement: Placement, record: NodeRecord) -> Seat | None:
+    """`placement` in rows and bits, or None where one of its cards is not on the node."""
+    mask = 0
+    for card in placement.cards:
+        at = record.index_of.get(card)
+        if at is None:
+            return None
+        mask |= 1 << at
+    return Seat(
+        record.row, mask, placement.vector, placement.whole, placement.cpu, placement.host, placement.numa,
+        placement.edges,
+    )  # fmt: skip
