@@ -49,17 +49,17 @@ class Loop:
         """One cycle; False where nothing happened and nothing was decided."""
         # 1. engines and drivers speak only in events; 2. they are recorded; 3. and folded
         seen = self.cluster.observe()
-        self._record(seen)
+        self.record(seen)
         now = self.clock.now()
         epoch = demand.next_epoch(self.world, self.settings, now)
         if epoch is not None:
-            self._record((epoch,))
+            self.record((epoch,))
         # 4. a pure plan on a snapshot
         frozen = self.world.freeze()
         decided = plan(frozen, self.settings, now, self.memo)
         # 5. checked against the newest world; 6. intents are recorded before anything is done
         verdict = commit.check(decided, self.world.freeze(), now)
-        self._record(verdict.events)
+        self.record(verdict.events)
         # 7. steps come from the record
         outstanding = self.world.outstanding()
         if outstanding:
@@ -69,7 +69,8 @@ class Loop:
         self.last_plan, self.last_verdict = decided, verdict
         return bool(seen or verdict.events or outstanding or decided.wake_ms is not None)
 
-    def _record(self, events: Sequence[Event]) -> None:
+    def record(self, events: Sequence[Event]) -> None:
+        """Journal, fold and show `events`, in this order."""
         if not events:
             return
         self.journal.append(events)

@@ -71,6 +71,8 @@ class NodeKind(msgspec.Struct, frozen=True):
     cards: tuple[CardModel, ...]
     card_numa: tuple[int | None, ...]
     wiring: Wiring | None
+    cpu_milli: int
+    host_mib: int
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -86,7 +88,11 @@ class Profile(msgspec.Struct, frozen=True):
 def kind_of(node: Node) -> NodeKind:
     """The hardware class of `node`."""
     return NodeKind(
-        tuple(card.model for card in node.cards), tuple(card.numa for card in node.cards), node.wiring
+        tuple(card.model for card in node.cards),
+        tuple(card.numa for card in node.cards),
+        node.wiring,
+        node.cpu_milli,
+        node.host_mib,
     )
 
 

@@ -1,4 +1,4 @@
-"""The one table of job phases. What is not in the table changes nothing: late and repeated news is ignored."""
+"""The one table of job phases. News that is not in the table, late or repeated, changes nothing."""
 
 from __future__ import annotations
 

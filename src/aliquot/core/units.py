@@ -23,7 +23,10 @@ Ms = NewType("Ms", int)
 FULL: Final = 1000
 """A whole card, in milli-cards."""
 
-_NUMBER: Final = r"(\d+(?:\.\d+)?)"
+MOST_MIB: Final = 2**40
+"""An EiB: more than any site has, and far inside 64 bits."""
+
+_NUMBER: Final = r"([0-9]+(?:\.[0-9]+)?)"
 _MEMORY: Final = re.compile(rf"^{_NUMBER}\s*([A-Za-z]*)$")
 _BYTES: Final = {
     "B": 1,
@@ -44,6 +47,7 @@ _BYTES: Final = {
     "GI": 2**30,
     "TI": 2**40,
 }
+_NOT_BYTES: Final = {"m": "thousandths", "Kb": "bits", "Mb": "bits", "Gb": "bits", "Tb": "bits"}
 _SECONDS: Final = {
     "ms": Fraction(1, 1000),
     "s": Fraction(1),
@@ -53,14 +57,16 @@ _SECONDS: Final = {
     "d": Fraction(86400),
 }
 _DURATION: Final = re.compile(rf"{_NUMBER}\s*(ms|min|[smhd])")
-_RATE: Final = re.compile(rf"^{_NUMBER}\s*([KMGT]?B)(?:/s|ps)$", re.IGNORECASE)
-_FRACTION: Final = re.compile(rf"^(?:{_NUMBER}(%|m)?|(\d+)/(\d+))$")
+_RATE: Final = re.compile(rf"^{_NUMBER}\s*([kKMGT]?B)(?:/s|ps)$")  # a small b is a bit
+_FRACTION: Final = re.compile(rf"^(?:{_NUMBER}(%|m)?|([0-9]+)/([0-9]+))$")
+_COUNT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 
 
 def parse_memory(value: object, field: str, *, plain: str = "", up: bool = True) -> MiB:
     """Whole MiB of `20GiB`, `20GB`, `20480MiB`; a plain number only where the key fixes its unit (`plain`).
 
-    Rounds up (an ask, a quota) or down (a capacity, `up=False`). Raises QuantityError on 0 and below.
+    Rounds up (an ask, a quota) or down (a capacity, `up=False`). Raises QuantityError on 0 and below, above
+    MOST_MIB, and on units that mean something else than bytes (`250m`, `20Gb`).
     """
     text = _text(value, field, "20GiB, 20GB or 20480MiB")
     match = _MEMORY.match(text)
@@ -69,6 +75,13 @@ def parse_memory(value: object, field: str, *, plain: str = "", up: bool = True)
             f"{text!r} is not an amount of memory", field=field, value=value, hint="such as 20GiB"
         )
     unit = (match[2] or plain).upper()
+    if match[2] in _NOT_BYTES:
+        raise QuantityError(
+            f"{text!r} is in {_NOT_BYTES[match[2]]}, not in bytes",
+            field=field,
+            value=value,
+            hint="such as 20GiB",
+        )
     if not unit:
         raise QuantityError(
             f"{text!r} has no unit", field=field, value=value, hint=f"write {text}MiB or {text}GiB"
@@ -78,7 +91,12 @@ def parse_memory(value: object, field: str, *, plain: str = "", up: bool = True)
             f"unknown unit {match[2]!r}", field=field, value=value, hint="one of MiB, GiB, TiB, MB, GB, TB"
         )
     exact = Fraction(match[1]) * _BYTES[unit] / 2**20
-    return MiB(_positive(math.ceil(exact) if up else math.floor(exact), value, field, "1MiB or more"))
+    mib = _positive(math.ceil(exact) if up else math.floor(exact), value, field, "1MiB or more")
+    if mib > MOST_MIB:
+        raise QuantityError(
+            f"{text!r} is more than any site has", field=field, value=value, hint=f"at most {MOST_MIB}MiB"
+        )
+    return MiB(mib)
 
 
 def parse_share(value: object, field: str) -> Milli:
@@ -144,8 +162,8 @@ def parse_rate(value: object, field: str) -> int:
 
 
 def parse_count(value: object, field: str, *, least: int = 1, most: int | None = None) -> int:
-    """A whole number written plainly; `true`, `0x10`, `1e3`, `2.5` and `"four"` are refused."""
-    if isinstance(value, bool) or not isinstance(value, (int, str)) or not re.match(r"^-?\d+$", str(value)):
+    """A whole number written plainly; `true`, `0x10`, `010`, `1e3`, `2.5` and `"four"` are refused."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)) or not _COUNT.fullmatch(str(value)):
         raise QuantityError(
             f"{value!r} is not a whole number", field=field, value=value, hint=f"{least} or more"
         )

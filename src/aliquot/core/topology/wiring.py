@@ -67,11 +67,13 @@ class Wiring:
     _hash: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        content = (self.levels, self.links, self.nvlink_known, self.domains, self.edges, self.blocked)
-        object.__setattr__(self, "_hash", hash(content))
+        shared = tuple((edge.capacity, edge.cards) for edge in self.edges)
+        numbers = (self.levels, self.links, self.nvlink_known, self.domains, shared, self.blocked)
+        object.__setattr__(self, "_hash", hash(numbers))
 
     def __hash__(self) -> int:
-        return self._hash  # asked for at every cached question, so computed once
+        """Asked for at every cached question, so computed once; of numbers only, so every process agrees."""
+        return self._hash
 
     def level(self, a: int, b: int) -> Link:
         """How far apart cards `a` and `b` are."""

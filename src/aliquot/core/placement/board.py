@@ -1,0 +1,196 @@
+"""The board: a flat mirror of the world's chunks that scorers can read quickly, with a log of what changed.
+
+It is not a copy of the world but of what its columns say, row by row; it owns no decision. Chunks are compared
+by identity first (copy on write: the same handle says the same) and by content then, so bringing the mirror
+up to date costs one pass over the chunks that were written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from aliquot.core.columns import CHUNK, DIMS, NodeChunk
+from aliquot.core.placement.cells import I32, Cells, blank_cells
+from aliquot.core.placement.shapes import Ask, Hardware, effective
+
+Absorb = Callable[..., int]
+ChangedSince = Callable[[Cells, int, int, int, I32], int]
+
+
+class View(Protocol):
+    """A world, a snapshot of one, or a draft."""
+
+    @property
+    def chunks(self) -> Sequence[NodeChunk]:
+        """The columns, CHUNK rows each, in the fixed node order."""
+
+    @property
+    def node_count(self) -> int:
+        """Rows that are in use; later ones are blank."""
+
+
+class Board:
+    """Cells kept equal to a view. `length` is the log position after the last change."""
+
+    def __init__(self, hardware: Sequence[Hardware], *, compiled: bool) -> None:
+        self.hardware = tuple(hardware)
+        self.cells = blank_cells(0, 1, 0, full_table(hardware, 1))
+        self.rows = 0
+        self.generation = 0  # grows when the arrays were replaced: every cached column is void
+        self._compiled = compiled
+        self._seen: list[NodeChunk | None] = []
+        self._base = 0
+        self._end = 0
+        self._absorb, self._changed_since = _engine(compiled)
+
+    @property
+    def length(self) -> int:
+        """The log position after the last change."""
+        return self._base + self._end
+
+    @property
+    def base(self) -> int:
+        """The oldest log position still listed."""
+        return self._base
+
+    def sync(self, view: View) -> None:
+        """Bring every row up to date with `view`."""
+        chunks = view.chunks
+        self._fit(len(chunks), chunks[0].left.shape[1] if chunks else 1, view.node_count)
+        for at, chunk in enumerate(chunks):
+            if chunk is not self._seen[at]:
+                self._take(chunk, at, 0, chunk.kind.shape[0])
+                self._seen[at] = chunk
+
+    def refresh(self, view: View, rows: Iterable[int]) -> None:
+        """Bring `rows` up to date, after a booking or a rollback in a draft.
+
+        The chunk's handle is forgotten: a draft writes into the chunks it owns, so its handles prove nothing.
+        """
+        for row in rows:
+            at, place = divmod(row, CHUNK)
+            self._take(view.chunks[at], at, place, place + 1)
+            self._seen[at] = None
+
+    def changed_since(self, seen: int, out: I32) -> int:
+        """Rows changed at or after log position `seen`, each once, written to `out` [rows]; how many."""
+        if seen < self._base:
+            out[: self.rows] = np.arange(self.rows, dtype=np.int32)
+            return self.rows
+        return self._changed_since(self.cells, self._base, self._end, seen, out)
+
+    def _take(self, chunk: NodeChunk, at: int, start: int, stop: int) -> None:
+        self._make_room(stop - start)
+        self._end = self._absorb(
+            self.cells,
+            chunk.kind,
+            chunk.usable,
+            chunk.idle,
+            chunk.cpu,
+            chunk.host,
+            chunk.left,
+            chunk.traffic,
+            at * CHUNK,
+            start,
+            stop,
+            self._base,
+            self._end,
+        )
+
+    def _make_room(self, rows: int) -> None:
+        """Drop the older half of the log when it is full; shapes not asked for since then start afresh."""
+        log = self.cells.log
+        if self._end + rows <= log.shape[0]:
+            return
+        half = self._end // 2
+        log[: self._end - half] = log[half : self._end].copy()
+        self._base += half
+        self._end -= half
+
+    def _fit(self, chunks: int, cards: int, rows: int) -> None:
+        """Replace the arrays when the view has outgrown them."""
+        room = chunks * CHUNK
+        if room == self.cells.kind.shape[0] and cards == self.cells.left.shape[1]:
+            self.rows = rows
+            return
+        self._base += self._end
+        self._end = 0
+        log = max(1 << 15, 8 * room)
+        self.cells = blank_cells(room, cards, log, full_table(self.hardware, cards))
+        self._seen = [None] * chunks
+        self.rows = rows
+        self.generation += 1
+
+
+def full_table(hardware: Sequence[Hardware], cards: int) -> I32:
+    """[kinds, cards, DIMS] what an idle card has."""
+    table = np.zeros((len(hardware), cards, DIMS), np.int32)
+    for kind, facts in enumerate(hardware):
+        for card, full in enumerate(facts.full[:cards]):
+            table[kind, card] = full
+    return table
+
+
+def _engine(compiled: bool) -> tuple[Absorb, ChangedSince]:
+    if not compiled:
+        return absorb_plain, changed_since_plain
+    from aliquot.core.placement.kernels import sync  # noqa: PLC0415 - numba is loaded only where it is used
+
+    return sync.absorb, sync.changed_since
+
+
+def absorb_plain(
+    cells: Cells,
+    kind: I32,
+    usable: np.ndarray,
+    idle: np.ndarray,
+    cpu: np.ndarray,
+    host: np.ndarray,
+    left: I32,
+    traffic: I32,
+    first: int,
+    start: int,
+    stop: int,
+    base: int,
+    end: int,
+) -> int:
+    """The twin of `kernels.sync.absorb`."""
+    columns = ((cells.kind, kind), (cells.usable, usable), (cells.idle, idle), (cells.cpu, cpu))
+    columns += ((cells.host, host), (cells.left, left), (cells.traffic, traffic))
+    here, there = slice(first + start, first + stop), slice(start, stop)
+    differs = cells.changed[here] < 0
+    for mine, theirs in columns:
+        differs |= (mine[here] != theirs[there]).reshape(stop - start, -1).any(axis=1)
+    for at in np.flatnonzero(differs).tolist():
+        row, place = first + start + at, start + at
+        for mine, theirs in columns:
+            mine[row] = theirs[place]
+        cells.effective[row] = _effective_row(cells, row)
+        cells.log[end] = row
+        cells.changed[row] = base + end
+        end += 1
+    return end
+
+
+def changed_since_plain(cells: Cells, base: int, end: int, seen: int, out: I32) -> int:
+    """The twin of `kernels.sync.changed_since`."""
+    listed = cells.log[seen - base : end].tolist()
+    rows = [row for at, row in enumerate(listed, seen) if cells.changed[row] == at]
+    out[: len(rows)] = rows
+    return len(rows)
+
+
+def _effective_row(cells: Cells, row: int) -> list[int]:
+    kind, usable, idle = int(cells.kind[row]), int(cells.usable[row]), int(cells.idle[row])
+    result = []
+    for card, left in enumerate(cells.left[row].tolist()):
+        if kind < 0 or not usable >> card & 1:
+            result.append(0)
+            continue
+        of: Ask = tuple(cells.full[kind, card].tolist())
+        value = effective(tuple(left), of)
+        result.append(value if value < 1000 or idle >> card & 1 else 999)
+    return result
