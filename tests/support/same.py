@@ -41,16 +41,8 @@ def fingerprint(world: Frozen) -> dict[str, Any]:
         "residents": sorted((row, held) for row, held in world.residents.items() if held),
         "tally": world.tally,
     }
-    return without_hashes(msgspec.to_builtins(content, order="deterministic"))
-
-
-def without_hashes(value: Any) -> Any:
-    """`value` less what a wiring keeps for its own speed: its hash differs from process to process."""
-    if isinstance(value, dict):
-        return {key: without_hashes(item) for key, item in value.items() if key != "_hash"}
-    if isinstance(value, (list, tuple)):
-        return [without_hashes(item) for item in value]
-    return value
+    plain: dict[str, Any] = msgspec.to_builtins(content, order="deterministic")
+    return plain
 
 
 def encoded(world: Frozen) -> bytes:

@@ -52,7 +52,9 @@ def build_shape(row: ShapeRow, models: Mapping[str, CardModel]) -> MachineShape:
         host_mib=row.memory_gib * 1024,
         cards=tuple(Card(CardId(""), model, numa[card]) for card in range(row.cards)),
         wiring=build_wiring(row.wiring, row.nics, numa) if row.wiring else None,
-        numa=(Numa(row.cpu * 1000 // row.numa, row.memory_gib * 1024 // row.numa),) * row.numa if row.numa else (),
+        numa=(Numa(row.cpu * 1000 // row.numa, row.memory_gib * 1024 // row.numa),) * row.numa
+        if row.numa
+        else (),
         price_cents_per_card=None if card_usd is None else card_usd * 100,
     )
     return MachineShape(

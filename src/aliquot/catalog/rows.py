@@ -1,4 +1,4 @@
-"""The rows of the data files, exactly as they are written there; an unknown key is an error when they are read."""
+"""The rows of the data files, exactly as written there; an unknown key is an error when they are read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NicRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WiringRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the cards of a shape are joined. `mesh` holds a NVLink count per pair, `links` one count for all."""
+    """How the cards of a shape are joined. `mesh` holds NVLink counts by pair, `links` one for all pairs."""
 
     gen: int  # PCIe generation
     links: int = 0

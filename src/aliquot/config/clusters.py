@@ -96,7 +96,8 @@ def _node_names(values: dict[str, Any]) -> list[str]:
 
 def _name_node(template: Node, word: str, site: SiteId) -> Node:
     cards = tuple(
-        msgspec.structs.replace(card, uuid=card_uuid(site, word, at)) for at, card in enumerate(template.cards)
+        msgspec.structs.replace(card, uuid=card_uuid(site, word, at))
+        for at, card in enumerate(template.cards)
     )
     return msgspec.structs.replace(template, id=NodeId(site, word), cards=cards)
 
@@ -158,7 +159,7 @@ def _from_parts(item: Item, values: dict[str, Any], reader: _Reader) -> Node:
 
 
 def _read_cards(item: Item, reader: _Reader) -> list[CardModel]:
-    """`count` cards of a model of the catalogue, with what the site knows better, or of a model of its own."""
+    """`count` cards of a model of the catalogue, with what the site knows better, or of its own."""
     values = read_fields(item, CARDS)
     word: Item = values["model"]
     model = reader.names.find(word)
@@ -176,9 +177,7 @@ def _read_cards(item: Item, reader: _Reader) -> list[CardModel]:
     return [model] * values["count"]
 
 
-def _wire(
-    item: Item, values: dict[str, Any], node: Node, reader: _Reader
-) -> tuple[Node, tuple[str, ...]]:
+def _wire(item: Item, values: dict[str, Any], node: Node, reader: _Reader) -> tuple[Node, tuple[str, ...]]:
     """The node with NUMA nodes and wiring as written; a single card needs no wiring."""
     numa = values.get("numa", len(node.numa))
     wiring, caveats = node.wiring, tuple[str, ...]()
@@ -199,7 +198,9 @@ def _card_numa(item: Item, numa: int, cards: int, wiring: Wiring | None) -> tupl
     if wiring is not None and any(near is not None for near in wiring.numa):
         highest = max(near for near in wiring.numa if near is not None)
         if numa and highest >= numa:
-            item.fail(f"a card is on NUMA node {highest} and there are {numa}", f"numa: {highest + 1} or more")
+            item.fail(
+                f"a card is on NUMA node {highest} and there are {numa}", f"numa: {highest + 1} or more"
+            )
         return wiring.numa
     return tuple(card * numa // cards if numa else None for card in range(cards))
 
@@ -207,6 +208,9 @@ def _card_numa(item: Item, numa: int, cards: int, wiring: Wiring | None) -> tupl
 def _split_numa(node: Node, numa: int) -> tuple[Numa, ...]:
     """Cpu and memory evenly over the NUMA nodes; the first ones take what does not divide."""
     return tuple(
-        Numa(node.cpu_milli // numa + (at < node.cpu_milli % numa), node.host_mib // numa + (at < node.host_mib % numa))
+        Numa(
+            node.cpu_milli // numa + (at < node.cpu_milli % numa),
+            node.host_mib // numa + (at < node.host_mib % numa),
+        )
         for at in range(numa)
     )

@@ -1,4 +1,4 @@
-"""Readers of single values. Each takes an item and returns what the core counts in, or fails pointing at it."""
+"""Readers of single values. Each returns what the core counts in, or fails pointing at the item."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def name(item: Item) -> str:
     """A name: letters, digits, `_`, `-` and `.`, no spaces or slashes, up to 253 signs."""
     text = item.scalar()
     if not _NAME.fullmatch(text):
-        item.fail(f"{text!r} is not a name", "letters, digits, '-', '_' and '.', beginning with a letter or digit")
+        item.fail(
+            f"{text!r} is not a name", "letters, digits, '-', '_' and '.', beginning with a letter or digit"
+        )
     return text
 
 
@@ -100,7 +102,7 @@ def machine_memory(item: Item) -> int:
 
 
 def asked_memory(item: Item) -> int:
-    """MiB asked for on one machine or card. More than any card has is no error: the job waits and says why."""
+    """MiB asked for on one machine or card. More than any card has is no error: the job waits."""
     if item.text is not None and item.text.strip().endswith("%"):
         item.fail(
             f"{item.text!r} is a share, not an amount",
@@ -158,7 +160,9 @@ def gigabytes_rate(item: Item) -> int:
 def money(item: Item) -> int:
     """Cents of an amount in the site's currency, such as `30000` or `0.53`."""
     if not _MONEY.fullmatch(item.scalar()):
-        item.fail(f"{item.text!r} is not an amount of money", "such as 30000 or 0.53, without a currency sign")
+        item.fail(
+            f"{item.text!r} is not an amount of money", "such as 30000 or 0.53, without a currency sign"
+        )
     return int(Fraction(item.scalar()) * 100)
 
 

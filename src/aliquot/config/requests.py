@@ -10,7 +10,17 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from aliquot.config.fields import Field, Table, read_fields
-from aliquot.config.readers import asked_memory, choice, count, flag, gigabytes_rate, name, rate, share, tflops
+from aliquot.config.readers import (
+    asked_memory,
+    choice,
+    count,
+    flag,
+    gigabytes_rate,
+    name,
+    rate,
+    share,
+    tflops,
+)
 from aliquot.config.shelf import ModelNames
 from aliquot.config.tree import Item, nearest
 from aliquot.core.inventory import Profile

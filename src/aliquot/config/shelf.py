@@ -68,5 +68,7 @@ class ModelNames:
 
     def hint(self, word: str) -> str:
         """The nearest known word."""
-        known = {model.name for model in self._models.values()} | {names[0] for names in self._families.values()}
+        known = {model.name for model in self._models.values()} | {
+            names[0] for names in self._families.values()
+        }
         return nearest(word, sorted(known))

@@ -1,4 +1,4 @@
-"""Files into items: YAML (several documents in one file), JSON, or a folder of both in the order of their names.
+"""Files into items: YAML (several documents in one file), JSON, or a folder of both in order of names.
 
 It looks at syntax only. A file that cannot be read, is empty, has a key twice or nests without end is refused
 here; what the keys mean is known elsewhere.
@@ -18,7 +18,7 @@ from aliquot.core.errors import DocumentError
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 MOST_DEPTH: Final = 24  # deeper than any document goes; ends a YAML anchor that holds itself
-MOST_ITEMS: Final = 2_000_000  # ends anchors that double at every level
+FEW_ITEMS: Final = 10_000  # any file may hold that many; a longer one as many as it has signs
 
 _NULL: Final = "tag:yaml.org,2002:null"
 _LOADER: Final = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
@@ -37,7 +37,9 @@ def _expand(path: Path) -> list[Path]:
         return [path]
     files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
     if not files:
-        raise DocumentError("no documents in this folder", file=str(path), hint="files in .yaml, .yml or .json")
+        raise DocumentError(
+            "no documents in this folder", file=str(path), hint="files in .yaml, .yml or .json"
+        )
     return files
 
 
@@ -69,16 +71,16 @@ def _read_yaml(text: str, file: str) -> Iterator[Item]:
         raise DocumentError(f"not YAML: {what}", file=file, line=line) from error
     except yaml.YAMLError as error:
         raise DocumentError(f"not YAML: {error}".split("\n", maxsplit=1)[0], file=file) from error
-    budget = _Budget(file)
+    budget = _Budget(file, max(FEW_ITEMS, len(text)))
     for node in nodes:
         yield _from_yaml(node, "", file, budget, 0)
 
 
 class _Budget:
-    """Counts items, so that a small file cannot unfold into a large one."""
+    """Counts items, so that a small file whose anchors double at every level cannot unfold without end."""
 
-    def __init__(self, file: str) -> None:
-        self.file, self.left = file, MOST_ITEMS
+    def __init__(self, file: str, items: int) -> None:
+        self.file, self.left = file, items
 
     def spend(self, line: int | None, depth: int) -> None:
         self.left -= 1
@@ -87,7 +89,9 @@ class _Budget:
                 "nested too deep", file=self.file, line=line, hint=f"{MOST_DEPTH} levels at most"
             )
         if self.left < 0:
-            raise DocumentError("unfolds into too many values", file=self.file, line=line, hint="fewer anchors")
+            raise DocumentError(
+                "unfolds into too many values", file=self.file, line=line, hint="fewer anchors"
+            )
 
 
 def _from_yaml(node: yaml.Node, path: str, file: str, budget: _Budget, depth: int) -> Item:
@@ -146,7 +150,10 @@ def _from_json(value: object, path: str, file: str, depth: int) -> Item:
     if isinstance(value, list):
         children = enumerate(value)
         return Item(
-            file, None, path, items=tuple(_from_json(c, f"{path}[{at}]", file, depth + 1) for at, c in children)
+            file,
+            None,
+            path,
+            items=tuple(_from_json(c, f"{path}[{at}]", file, depth + 1) for at, c in children),
         )
     if isinstance(value, bool):
         return Item(file, None, path, text="true" if value else "false", plain=True)
@@ -158,7 +165,12 @@ def _from_json(value: object, path: str, file: str, depth: int) -> Item:
 def _claim_key(entries: dict[str, Item], key: str, path: str, file: str, line: int | None) -> None:
     if key in entries:
         raise DocumentError(
-            "this key is given twice", file=file, line=line, field=_join(path, key), value=key, hint="keep one"
+            "this key is given twice",
+            file=file,
+            line=line,
+            field=_join(path, key),
+            value=key,
+            hint="keep one",
         )
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from aliquot.core.errors import DocumentError
+
+MOST_SHOWN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +54,20 @@ class Item:
     def scalar(self) -> str:
         """The text of a scalar as written; fails on anything else."""
         if self.text is None or self.null:
-            self.fail(f"{self.kind} stands where one value is expected")
+            self.fail(f"{self.kind} stands where one value is expected", "write one value")
         return self.text
 
     def fields(self) -> tuple[tuple[str, Item], ...]:
         """The entries of a map, those that say nothing left out; fails on anything else."""
         if self.entries is None:
-            self.fail(f"{self.kind} stands where a map of fields is expected")
+            self.fail(f"{self.kind} stands where a map of fields is expected", "write key: value")
         return tuple((key, item) for key, item in self.entries if not item.null)
 
     def elements(self) -> tuple[Item, ...]:
         """The elements of a list; fails on anything else and on an empty one."""
         if not self.items:
-            self.fail(f"{'an empty list' if self.items == () else self.kind} stands where a list is expected")
+            what = "an empty list" if self.items == () else self.kind
+            self.fail(f"{what} stands where a list is expected", "write a list of one or more")
         return self.items
 
     def get(self, key: str) -> Item | None:
@@ -79,10 +82,11 @@ class Item:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint: the known word closest to `word`, else all of them."""
+    """A hint: the known word closest to `word`, else all of them, as far as one can read."""
     words = list(known)
     folded = {known_word.casefold(): known_word for known_word in words}
     close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     if close:
         return f"did you mean {folded[close[0]]!r}?"
-    return f"one of {', '.join(words)}" if words else ""
+    shown = ", ".join(words[:MOST_SHOWN]) + (", ..." if len(words) > MOST_SHOWN else "")
+    return f"one of {shown}" if words else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aliquot.config.fields import Field, located, read_fields
 from aliquot.config.readers import count, one_of, text
@@ -43,10 +43,7 @@ class Board(NamedTuple):
 
 def read_wiring(item: Item, board: Board) -> tuple[Wiring | None, tuple[str, ...]]:
     """The wiring (None: unknown) and remarks about it, from `nvswitch`, a map, or a printed matrix."""
-    if item.text is not None:
-        values = {"kind": one_of(KINDS)(item)}
-    else:
-        values = read_fields(item, TABLE)
+    values = read_fields(item, TABLE) if item.text is None else {"kind": one_of(KINDS)(item)}
     kind = "matrix" if "matrix" in values or "matrix_file" in values else values.get("kind", "")
     if not kind:
         item.fail("does not say how the cards are joined", "kind: nvswitch, pcie or unknown; or matrix: ...")
@@ -61,7 +58,7 @@ def read_wiring(item: Item, board: Board) -> tuple[Wiring | None, tuple[str, ...
     return located(item, lambda: make(item, values, board)), ()
 
 
-def _nvswitch(item: Item, values: dict[str, int], board: Board) -> Wiring:
+def _nvswitch(item: Item, values: dict[str, Any], board: Board) -> Wiring:
     links, speed = board.nvlinks or (0, NVLINK_MBS)
     links = values.get("links", links)
     if not links:
@@ -78,7 +75,7 @@ def _nvswitch(item: Item, values: dict[str, int], board: Board) -> Wiring:
     )
 
 
-def _pcie(item: Item, values: dict[str, int], board: Board) -> Wiring:
+def _pcie(item: Item, values: dict[str, Any], board: Board) -> Wiring:
     per_socket = values.get("per_socket", _per_socket(board)) or len(board.cards)
     return wirings.pcie(len(board.cards), values.get("per_switch", 1), per_socket, values.get("gen", 4))
 
@@ -88,21 +85,20 @@ def _per_socket(board: Board) -> int:
     return -(-len(board.cards) // board.numa) if board.numa else 0
 
 
-def _from_matrix(item: Item, values: dict[str, object], board: Board) -> tuple[Wiring, tuple[str, ...]]:
+def _from_matrix(item: Item, values: dict[str, Any], board: Board) -> tuple[Wiring, tuple[str, ...]]:
     if "matrix" in values and "matrix_file" in values:
         item.fail("both a matrix and a file of one", "keep one of matrix and matrixFile")
     source = item.get("matrix") or item.get("matrixFile")
     assert source is not None
     printed = source.scalar() if "matrix" in values else _read_beside(source)
     speed = board.nvlinks[1] if board.nvlinks else NVLINK_MBS
-    gen = values.get("gen", 4)
-    assert isinstance(gen, int)
-    parsed = located(source, lambda: parse_matrix(printed, gen=gen, link_mbs=speed))
+    parsed = located(source, lambda: parse_matrix(printed, gen=values.get("gen", 4), link_mbs=speed))
     if parsed.wiring.n != len(board.cards):
         source.fail(
-            f"the matrix has {parsed.wiring.n} cards, the machine {len(board.cards)}", "one row for every card"
+            f"the matrix has {parsed.wiring.n} cards, the machine {len(board.cards)}",
+            "one row for every card",
         )
-    return parsed.wiring, tuple(str(caveat.text) for caveat in parsed.caveats)
+    return parsed.wiring, tuple(caveat.text for caveat in parsed.caveats)
 
 
 def _read_beside(source: Item) -> str:
@@ -111,7 +107,9 @@ def _read_beside(source: Item) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise source.error(f"{source.scalar()!r} cannot be read", "a text file beside this document") from error
+        raise source.error(
+            f"{source.scalar()!r} cannot be read", "a text file beside this document"
+        ) from error
 
 
 def _spelled(key: str) -> str:

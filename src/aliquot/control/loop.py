@@ -12,6 +12,7 @@ from typing import Protocol
 from aliquot.core import commit, demand
 from aliquot.core.commit import Verdict
 from aliquot.core.events import Event
+from aliquot.core.ids import JobId
 from aliquot.core.planner import Memo, plan
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Plan
@@ -42,6 +43,7 @@ class Loop:
         self.observers = observers
         self.world = World(window=settings.mix_window)
         self.memo = Memo()
+        self.explained: JobId | None = None  # a job whose placement should name its runner-up
         self.last_plan: Plan | None = None
         self.last_verdict: Verdict | None = None
 
@@ -56,7 +58,7 @@ class Loop:
             self.record((epoch,))
         # 4. a pure plan on a snapshot
         frozen = self.world.freeze()
-        decided = plan(frozen, self.settings, now, self.memo)
+        decided = plan(frozen, self.settings, now, self.memo, explained=self.explained)
         # 5. checked against the newest world; 6. intents are recorded before anything is done
         verdict = commit.check(decided, self.world.freeze(), now)
         self.record(verdict.events)

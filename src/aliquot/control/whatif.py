@@ -1,21 +1,20 @@
-"""What-if: run a scenario in virtual time under one policy or several, and say what came of it.
+"""One scenario under one policy, from the first event to the last, in virtual time.
 
-The same loop, planner and commit as a live engine. What it needs from outside (documents, traces, an engine)
-is handed in by `bootstrap`.
+The same loop, planner and commit as a live engine; the engine is handed in by `bootstrap`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from aliquot.control.loop import Loop, Observer
-from aliquot.core.errors import BrokenInvariantError, NotFoundError
-from aliquot.core.events import EpochBegan, Event
+from aliquot.core.errors import NotFoundError
+from aliquot.core.events import EpochBegan
+from aliquot.core.planner import explain_wait
 from aliquot.core.settings import MixSource, Settings
+from aliquot.core.steps import Gate, Wait
 from aliquot.core.workload import Scenario
 from aliquot.core.world import World
 from aliquot.ports import Clock, Cluster, Journal
@@ -24,19 +23,9 @@ Engine = Callable[[Scenario], tuple[Cluster, Clock, Journal]]
 Progress = Callable[[int, int], None]
 """Called with (jobs submitted so far, jobs in all)."""
 
-IDLE_TURNS = 1000
-
-
-class Load(Protocol):
-    """Reads documents into a scenario."""
-
-    def __call__(self, paths: Sequence[Path]) -> Scenario:
-        """Raises DocumentError naming file, field, value and what would be right."""
-        ...
-
 
 class Run:
-    """One scenario under one policy, from the first event to the last."""
+    """A run that can be stopped at any time of its own and gone on with."""
 
     def __init__(
         self,
@@ -59,7 +48,7 @@ class Run:
     def finish(self) -> World:
         """Turn until nothing happens any more."""
         self._begin()
-        total, last = len(self.scenario.offers), -1
+        total, last = len(self.scenario.offers), 0
         while self.loop.turn():
             done = self.world.tally.submitted
             if self._progress is not None and done != last:
@@ -67,12 +56,22 @@ class Run:
                 last = done
         return self.world
 
-    def until(self, at_ms: int) -> World:
-        """Turn until everything that happens by `at_ms` has happened."""
+    def turns(self, at_ms: int | None = None) -> Iterator[int]:
+        """Turn by turn, giving the time of each; until nothing happens, or past `at_ms`."""
         self._begin()
-        while self.loop.clock.now() <= at_ms and self.loop.turn():
-            pass
-        return self.world
+        if at_ms is not None:
+            self.loop.clock.wake_at(at_ms + 1)
+        while (at_ms is None or self.loop.clock.now() <= at_ms) and self.loop.turn():
+            yield self.loop.clock.now()
+
+    def waits(self) -> list[Wait]:
+        """Every waiting job with the gate that holds it and the reasons, as the world is now."""
+        frozen = self.world.freeze()
+        return [explain_wait(frozen, self.settings, key[3], self.loop.memo) for key in frozen.pending]
+
+    def never(self) -> int:
+        """Waiting jobs that no node of the site could ever hold."""
+        return sum(wait.gate is Gate.NEVER for wait in self.waits())
 
     def _begin(self) -> None:
         """With the mix of the whole list, the first epoch is known before anything else happens."""
@@ -82,27 +81,11 @@ class Run:
                 self.loop.record((EpochBegan(0, 1, self.settings.seed, mix),))
 
 
-def find_policy(scenario: Scenario, name: str | None, seed: int | None) -> tuple[str, Settings]:
+def find_policy(scenario: Scenario, name: str | None, seed: int | None = None) -> tuple[str, Settings]:
     """The policy called `name` (or the scenario's first), with `seed` in place of its own where given."""
     known = [label for label, _ in scenario.policies]
-    if not known:
-        raise BrokenInvariantError("a scenario without policies")
     label = name if name is not None else known[0]
     settings = scenario.settings(label)
     if settings is None:
         raise NotFoundError(f"no policy {label!r}; there are {', '.join(known)}")
-    return label, settings if seed is None else msgspec.structs.replace(settings, seed=seed)
-
-
-class EventLog:
-    """An observer that keeps what it saw, for tests and small runs."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def see(self, events: Sequence[Event], world: World) -> None:
-        """Keep `events`."""
-        self.events.extend(events)
-
-
-Traces = Mapping[str, Callable[..., Scenario]]
+    return label, settings if seed is None else replace(settings, seed=seed)

@@ -10,11 +10,14 @@ import msgspec
 
 from aliquot.core.draft import Draft
 from aliquot.core.events import Event, Granted, Moved, Tidied
-from aliquot.core.grants import Placement, Seat
-from aliquot.core.ids import JobId
-from aliquot.core.lifecycle import HOLDING, Phase
+from aliquot.core.grants import GrantState, Placement, Seat
+from aliquot.core.ids import GrantId, JobId
+from aliquot.core.jobs import Job
+from aliquot.core.lifecycle import Phase
 from aliquot.core.records import Frozen, seat_of
 from aliquot.core.steps import Kill, Move, Place, Plan, Step, Tidy, Wait
+
+_MOVABLE = frozenset({Phase.STARTING, Phase.RUNNING})
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -41,6 +44,7 @@ def check(plan: Plan, world: Frozen, at: int) -> Verdict:
     events: list[Event] = []
     refused: list[Refusal] = []
     placed: set[JobId] = set()
+    moved: dict[GrantId, Seat] = {}
     for step in plan.steps:
         match step:
             case Place():
@@ -49,7 +53,7 @@ def check(plan: Plan, world: Frozen, at: int) -> Verdict:
                     placed.add(step.job)
                     events.append(Granted(at, step.job, step.attempt, step.placements))
             case Move():
-                reason = _check_move(step, world, draft)
+                reason = _check_move(step, world, draft, moved)
                 if reason is None:
                     events.append(Moved(at, step.job, step.attempt, step.member, step.placement))
             case Tidy():
@@ -69,6 +73,8 @@ def _check_place(step: Place, world: Frozen, draft: Draft, placed: set[JobId]) -
         return f"job {step.job} is not waiting any more"
     if record.attempt != step.attempt:
         return f"attempt {step.attempt} is over, {record.attempt} is due"
+    if not _covers(step.placements, record.job):
+        return f"{len(step.placements)} placements for {len(record.job.members)} members"
     if len(step.placements) == 1:
         return _book(step.placements[0], world, draft)
     mark = draft.mark()
@@ -80,19 +86,34 @@ def _check_place(step: Place, world: Frozen, draft: Draft, placed: set[JobId]) -
     return None
 
 
-def _check_move(step: Move, world: Frozen, draft: Draft) -> str | None:
-    record, grants = world.jobs.get(step.job), world.grants.get(step.job)
-    if record is None or grants is None or record.phase not in HOLDING or record.attempt != step.attempt:
+def _covers(placements: tuple[Placement, ...], job: Job) -> bool:
+    """One placement per member (I5); a job of one that may scatter can come in several pieces."""
+    return len(placements) == len(job.members) or (job.scatter and len(job.members) == 1 < len(placements))
+
+
+def _check_move(step: Move, world: Frozen, draft: Draft, moved: dict[GrantId, Seat]) -> str | None:
+    """As `_check_place`. `moved`: where earlier moves of this plan have put things.
+
+    What is stopping stays: its processes are still where they were.
+    """
+    record, grants = world.jobs.get(step.job), world.grants.get(step.job, ())
+    held = GrantId(step.job, step.attempt, step.member)
+    grant = next((grant for grant in grants if grant.id == held), None)
+    if record is None or grant is None or record.phase not in _MOVABLE:
         return f"job {step.job} does not hold what was to be moved"
-    seat = grants[step.member].seat
-    if seat is None or not draft.can_release(seat):
+    seat = moved.get(held, grant.seat)
+    if seat is None or grant.state is GrantState.ORPHANED or not draft.can_release(seat):
         return f"what {step.job} holds can't be moved now"
     mark = draft.mark()
     draft.release(seat)
     reason = _book(step.placement, world, draft)
     if reason is not None:
         draft.rollback(mark)
-    return reason
+        return reason
+    there = _seat(step.placement, world)
+    assert there is not None  # it has just been booked
+    moved[held] = there
+    return None
 
 
 def _book(placement: Placement, world: Frozen, draft: Draft) -> str | None:
@@ -107,4 +128,4 @@ def _book(placement: Placement, world: Frozen, draft: Draft) -> str | None:
 
 def _seat(placement: Placement, world: Frozen) -> Seat | None:
     record = world.nodes.get(placement.node)
-    return None if record is None or not record.up else seat_of(placement, record)
+    return None if record is None or not record.up or record.drained else seat_of(placement, record)

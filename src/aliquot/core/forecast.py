@@ -61,6 +61,8 @@ class State(msgspec.Struct):
     seq: int = 0
     due: list[Due] = []
     running: dict[str, Running] = {}
+    begun: dict[str, int] = {}  # the last attempt of each job that was started, or killed before it was
+    wakes: set[int] = set()
     fresh: list[Event] = []
 
 
@@ -73,22 +75,29 @@ class Forecast:
         self._nodes: Mapping[NodeId, Node] = {node.id: node for node in scenario.nodes}
         self._by_name: Mapping[str, Node] = {node.id.name: node for node in scenario.nodes}
         self._speeds = scenario.speeds
-        self.state = state or self._first_state(scenario)
+        self.state = self._first_state(scenario) if state is None else _copy(state)
 
     def observe(self) -> list[Event]:
-        """All that happens at the next instant, after what was started since; empty when nothing is left."""
+        """All that happens at the next instant, after what was started since.
+
+        Empty at an instant made by `wake_at`, and when nothing is left (`is_over`). Instants at which nothing
+        happens after all are passed over; what a Kill freed is told at once, before time goes on.
+        """
         state = self.state
         events, state.fresh = state.fresh, []
-        at = self._next_instant()
-        if at is None:
+        if any(isinstance(event, Ended) for event in events):
             return events
-        state.now = at
-        while state.due and state.due[0].at == at and state.due[0].kind <= _END:
-            self._happen(heappop(state.due), events)
-        self._arrive(at, events)
-        while state.due and state.due[0].at == at:
-            self._happen(heappop(state.due), events)
+        told = len(events)
+        while (at := self._next_instant()) is not None:
+            state.now = at
+            if self._pass(at, events) or len(events) > told:
+                break
         return events
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen unless a step is carried out."""
+        return not self.state.fresh and self._next_instant() is None
 
     def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
         """Begin each step once; a repeated step changes nothing."""
@@ -102,13 +111,15 @@ class Forecast:
                     self._move(step)
 
     def wake_at(self, at: int) -> None:
-        """Make an instant at `at` in which nothing need happen."""
-        if not any(due.at == at for due in self.state.due):
+        """Make an instant at `at`, or now where that is past, in which nothing need happen."""
+        at = max(at, self.state.now)
+        if at not in self.state.wakes:
+            self.state.wakes.add(at)
             self._push(self.state, at, _WAKE, "", 0)
 
     def snapshot(self) -> State:
-        """A copy of the state, to go on from later with the same scenario."""
-        return msgspec.convert(msgspec.to_builtins(self.state), State)
+        """A copy of the state, to go on from later, any number of times, with the same scenario."""
+        return _copy(self.state)
 
     def _first_state(self, scenario: Scenario) -> State:
         state = State()
@@ -126,6 +137,20 @@ class Forecast:
         if state.cursor < len(self._offers):
             times.append(self._offers[state.cursor].job.submitted_ms)
         return max(state.now, min(times)) if times else None
+
+    def _pass(self, at: int, events: list[Event]) -> bool:
+        """Everything that is due by `at`, in the order of kinds; True where someone asked to be woken.
+
+        Arrivals come last, so that a job of no patience is planned for once before it is withdrawn.
+        """
+        due = self.state.due
+        woken = False
+        while due and due[0].at <= at:
+            next_due = heappop(due)
+            woken |= next_due.kind == _WAKE
+            self._happen(next_due, events)
+        self._arrive(at, events)
+        return woken
 
     def _arrive(self, at: int, events: list[Event]) -> None:
         state = self.state
@@ -146,8 +171,10 @@ class Forecast:
             if running is not None and running.attempt == due.attempt and running.ends_ms == due.at:
                 del self.state.running[due.subject]
                 events.append(Ended(due.at, JobId(due.subject), due.attempt, Outcome.SUCCEEDED))
-        elif due.kind == _WITHDRAWAL and due.subject not in self.state.running:
+        elif due.kind == _WITHDRAWAL and due.subject not in self.state.begun:
             events.append(JobCancelled(due.at, JobId(due.subject)))
+        elif due.kind == _WAKE:
+            self.state.wakes.discard(due.at)
 
     def _node(self, due: Due, events: list[Event]) -> None:
         node = self._by_name[due.subject]
@@ -162,9 +189,9 @@ class Forecast:
 
     def _start(self, step: Start) -> None:
         state = self.state
-        known = state.running.get(step.job)
-        if known is not None and known.attempt >= step.attempt:
+        if step.attempt <= state.begun.get(step.job, 0):
             return
+        state.begun[step.job] = step.attempt
         offer = self._offer_of[step.job]
         speed = self._speed(offer, step.placements)
         self._run(step.job, step.attempt, step.placements, offer.work_ms, speed)
@@ -180,10 +207,15 @@ class Forecast:
             self._push(state, ends, _END, job, attempt)
 
     def _kill(self, step: Kill) -> None:
-        running = self.state.running.get(step.job)
+        """End the attempt. One that never began will not begin later, and is over at once."""
+        state = self.state
+        running = state.running.get(step.job)
         if running is not None and running.attempt == step.attempt:
-            del self.state.running[step.job]
-            self.state.fresh.append(Ended(self.state.now, step.job, step.attempt, Outcome.FAILED))
+            del state.running[step.job]
+        elif step.attempt <= state.begun.get(step.job, 0):
+            return
+        state.begun[step.job] = step.attempt
+        state.fresh.append(Ended(state.now, step.job, step.attempt, Outcome.FAILED))
 
     def _move(self, step: Move) -> None:
         """Go on elsewhere with the work that is left; moving itself takes no time here."""
@@ -221,3 +253,7 @@ class Forecast:
     def _push(state: State, at: int, kind: int, subject: str, attempt: int) -> None:
         state.seq += 1
         heappush(state.due, Due(at, kind, state.seq, subject, attempt))
+
+
+def _copy(state: State) -> State:
+    return msgspec.convert(msgspec.to_builtins(state), State)

@@ -55,7 +55,11 @@ class GrantState(Enum):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """What one member of one attempt holds. `seat` is None while orphaned: nothing is booked for it."""
+    """What one member of one attempt holds.
+
+    `seat` is None while its node is away: nothing is booked. An orphaned grant on a node that is there keeps
+    the cards that still are, and its host share, until its processes are proven gone.
+    """
 
     id: GrantId
     state: GrantState

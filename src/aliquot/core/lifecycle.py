@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from aliquot.core.events import Outcome
+from aliquot.core.grants import GrantState
+
 
 class Phase(Enum):
     """Where a job is in its life."""
@@ -33,6 +36,17 @@ class News(Enum):
 
 TERMINAL: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED})
 HOLDING: Final = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPING})
+
+STATE_OF_PHASE: Final = {
+    Phase.STARTING: GrantState.ASSUMED,
+    Phase.RUNNING: GrantState.RUNNING,
+    Phase.STOPPING: GrantState.TERMINATING,
+}
+NEWS_OF_OUTCOME: Final = {
+    Outcome.SUCCEEDED: News.SUCCEEDED,
+    Outcome.FAILED: News.FAILED,
+    Outcome.LOST: News.LOST,
+}
 
 _ENDS: Final = {News.SUCCEEDED: Phase.SUCCEEDED, News.FAILED: Phase.FAILED, News.LOST: Phase.PENDING}
 

@@ -16,8 +16,9 @@ def split_host(
     """
     if not chunk.numa_cpu[place].any() and not chunk.numa_host[place].any():
         return ()
-    near = sorted({numa for at in bits(mask) if (numa := kind.card_numa[at]) is not None})
-    order = near + [at for at in range(chunk.numa_cpu.shape[1]) if at not in near]
+    columns = range(chunk.numa_cpu.shape[1])
+    near = sorted({numa for at in bits(mask) if (numa := kind.card_numa[at]) is not None and numa in columns})
+    order = near + [at for at in columns if at not in near]
     cpus = _take(cpu, [int(chunk.numa_cpu[place, at]) for at in order], len(near))
     hosts = _take(host, [int(chunk.numa_host[place, at]) for at in order], len(near))
     return tuple((at, c, h) for at, c, h in zip(order, cpus, hosts, strict=True) if c or h)

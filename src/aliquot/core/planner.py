@@ -15,16 +15,23 @@ from collections.abc import Iterator
 
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
+from aliquot.core.memo import Memo
+from aliquot.core.moving import rescue, tidy
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Discipline, Settings
-from aliquot.core.siting import Desk, Memo, Seated
-from aliquot.core.steps import Gate, Move, Place, Plan, Step, Tidy, Wait
+from aliquot.core.siting import Desk, Seated
+from aliquot.core.steps import Gate, Place, Plan, Step, Wait
 
 __all__ = ["Memo", "explain_wait", "plan"]
 
 
-def plan(world: Frozen, settings: Settings, now: int, memo: Memo) -> Plan:
-    """What to do now. Steps are in order and each assumes those before it."""
+def plan(
+    world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: JobId | None = None
+) -> Plan:
+    """What to do now. Steps are in order and each assumes those before it.
+
+    The placement of the job `explained` names its runner-up, which costs a second look at every node.
+    """
     if not world.pending:
         return Plan(world.version)
     desk = Desk(world, settings, memo)
@@ -39,12 +46,12 @@ def plan(world: Frozen, settings: Settings, now: int, memo: Memo) -> Plan:
             wake = record.not_before_ms if wake is None else min(wake, record.not_before_ms)
         elif blocked:
             steps.append(Wait(job_id, Gate.ORDER))
-        elif not _site(desk, record, steps):
+        elif not _site(desk, record, steps, explained=job_id == explained):
             # 4. it waits
             steps.append(Wait(job_id, Gate.FIT))
             blocked = settings.discipline is Discipline.STRICT
     # 5. tidy
-    steps.extend(_tidy(desk))
+    steps.extend(tidy(desk))
     return Plan(world.version, tuple(steps), wake)
 
 
@@ -66,16 +73,16 @@ def _ordered(world: Frozen, settings: Settings) -> Iterator[JobId]:
     return (key[3] for key in sorted(world.pending, key=lambda key: key[1:]))
 
 
-def _site(desk: Desk, record: JobRecord, steps: list[Step]) -> bool:
+def _site(desk: Desk, record: JobRecord, steps: list[Step], *, explained: bool) -> bool:
     """Place the job of `record` on the draft, and the steps that does to `steps`; False where it can't be."""
     job = record.job
     # 2. whole, as asked
-    seated = _seat_all(desk, job)
+    seated = _seat_all(desk, job, explained=explained)
     if seated is not None:
         steps.append(_place(desk, record, seated))
         return True
     # 3. by one move, or split over nodes
-    rescued = desk.rescue(job) if len(job.members) == 1 else None
+    rescued = rescue(desk, record)
     if rescued is not None:
         move, seat = rescued
         steps.append(move)
@@ -91,14 +98,14 @@ def _site(desk: Desk, record: JobRecord, steps: list[Step]) -> bool:
     return False
 
 
-def _seat_all(desk: Desk, job: Job) -> list[Seated] | None:
+def _seat_all(desk: Desk, job: Job, *, explained: bool = False) -> list[Seated] | None:
     """Seats for all members in the members' order, or None with the draft as before.
 
     Larger members are seated first, so that parts of 3 and 5 cards find nodes with 3 and 5 whatever
     the order they were written in.
     """
     if len(job.members) == 1:
-        seat = desk.seat(job.members[0])
+        seat = desk.seat(job.members[0], explained=explained)
         return None if seat is None else [seat]
     mark = desk.mark()
     seats: dict[int, Seated] = {}
@@ -128,17 +135,5 @@ def _place(desk: Desk, record: JobRecord, seated: list[Seated]) -> Place:
         tuple(desk.placement(seat.seat) for seat in seated),
         sum(seat.score for seat in seated),
         first.terms,
+        first.runner_up,
     )
-
-
-def _tidy(desk: Desk) -> list[Move | Tidy]:
-    """Single moves that leave more room, once per share of capacity newly asked for, under the budget."""
-    rescue = desk.settings.rescue
-    if rescue.share <= 0:
-        return []
-    tally, capacity = desk.world.tally, desk.capacity_milli()
-    every = max(1, capacity * rescue.tidy_every_milli // 1000)
-    due = tally.tidied // every != tally.asked_milli // every
-    if not due or tally.asked_milli * 1000 < capacity * rescue.tidy_from_milli:
-        return []
-    return [*desk.tidy(), Tidy(tally.asked_milli)]

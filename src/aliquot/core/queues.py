@@ -1,13 +1,225 @@
-"""Who may ask for how much. So far a name, a priority, and quotas that are read but not enforced."""
+"""Who may ask for how much: the queues of a pool, as their owner wrote them.
+
+A name is a path (`ai-lab/training`), any depth; what lies above a queue need not be written down. The name
+`""` is the pool itself: its nominal is the pool's capacity unless stated. A limit is one of three things:
+absent (`None`), a number (0 included), or `UNLIMITED`. What absent means is decided here, per limit:
+
+    nominal     absent = 0 of its own; a queue with children has at least what they have
+    borrowing   absent = unlimited, as far as others lend
+    lending     absent = all
+    maximum     absent = none; nominal and borrowing never lead beyond it
+
+Nothing here is compiled or counted: `queueing.tree` makes numbers of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from enum import Enum
+from typing import Final, Literal
+
 import msgspec
+
+from aliquot.core.errors import SpecError
+
+POOL: Final = ""
+"""The name of the root: the pool itself."""
+
+FULL_WEIGHT: Final = 1000
+
+
+class Discipline(Enum):
+    """What a waiting job does to those behind it in its queue."""
+
+    STRICT = "strict-fifo"  # nothing passes the first job that does not fit
+    BEST_EFFORT = "best-effort"  # later jobs start where they fit
+
+
+class Unlimited(Enum):
+    """The limit that somebody wrote down as none. It is not the same as saying nothing."""
+
+    UNLIMITED = "unlimited"
+
+
+UNLIMITED: Final = Unlimited.UNLIMITED
+Limit = int | Literal[Unlimited.UNLIMITED] | None
+
+
+class Measure(Enum):
+    """What a quota counts."""
+
+    CARDS = "cards"  # milli-cards, as asked; of one model or of any
+    MEMORY = "memory"  # GPU memory as asked, MiB
+    COMPUTE = "compute"  # milli-cards of a reference model
+    MONEY = "money"  # cents a month at the rate of what runs now
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """One thing quotas are about. `model` narrows CARDS to cards of that model; "" is any."""
+
+    measure: Measure
+    model: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.measure.value} {self.model}" if self.model else self.measure.value
+
+
+MEMORY: Final = Resource(Measure.MEMORY)
+CARDS: Final = Resource(Measure.CARDS)
+
+
+class Quota(msgspec.Struct, frozen=True):
+    """The limits of one queue in one resource, in the unit of its measure."""
+
+    resource: Resource
+    nominal: Limit = None
+    borrowing: Limit = None
+    lending: Limit = None
+    maximum: Limit = None
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """A queue such as `ai-lab/training`. Absent limits are None: not said, neither 0 nor unlimited."""
+    """A queue such as `ai-lab/training`. `nominal_mib` is short for a nominal of GPU memory."""
 
     name: str
     priority: int = 0
-    nominal_mib: int | None = None  # GPU memory quota; not enforced yet, and reported so
+    nominal_mib: int | None = None
+    quotas: tuple[Quota, ...] = ()
+    weight: int = FULL_WEIGHT  # thousandths; 0: gets beyond its nominal only what nobody else wants
+    discipline: Discipline | None = None  # None: as the policy says
+    parent: str | None = None  # None: the path before the last "/"
+
+
+def quotas_of(queue: Queue) -> tuple[Quota, ...]:
+    """All quotas of `queue`, `nominal_mib` among them."""
+    if queue.nominal_mib is None:
+        return queue.quotas
+    return (*queue.quotas, Quota(MEMORY, nominal=queue.nominal_mib))
+
+
+def parent_of(queue: Queue) -> str:
+    """The name of the queue above; the pool's where there is no other. The pool is above itself."""
+    if queue.parent is not None:
+        return queue.parent
+    return queue.name.rpartition("/")[0]
+
+
+def ancestors_by_path(name: str) -> list[str]:
+    """`a/b`, `a` and the pool for `a/b/c`: where a queue's jobs belong once it is gone."""
+    found = []
+    while name:
+        name = name.rpartition("/")[0]
+        found.append(name)
+    return found
+
+
+def check_queues(queues: Iterable[Queue]) -> None:
+    """Raise SpecError, naming queue, value and what would be right, on the first thing that is wrong.
+
+    Checks each queue by itself (name, weight, quotas), duplicates, unknown parents and cycles. What children
+    ask of a parent is checked where the sums are made, in `queueing.tree`.
+    """
+    known: dict[str, Queue] = {}
+    for queue in queues:
+        _check_name(queue)
+        if queue.name in known:
+            raise SpecError(f"queue {queue.name!r} is there twice", field="queues", value=queue.name)
+        _check_numbers(queue)
+        known[queue.name] = queue
+    for queue in known.values():
+        _check_parent(queue, known)
+    _check_cycles(known)
+
+
+def find_queue(name: str, known: Iterable[str]) -> str:
+    """`name` if it is among `known` (the pool always is); else SpecError with the nearest known name."""
+    names = sorted(known)
+    if name == POOL or name in names:
+        return name
+    near = get_close_matches(name, names, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names) or 'none: no queue is known'}"
+    raise SpecError(f"there is no queue {name!r}", field="queue", value=name, hint=hint)
+
+
+def _check_name(queue: Queue) -> None:
+    if queue.name == POOL:
+        return
+    if any(part.strip() != part or part in {"", "*"} for part in queue.name.split("/")):
+        raise SpecError(
+            f"{queue.name!r} is not the name of a queue",
+            field="queues.name",
+            value=queue.name,
+            hint="parts joined by single slashes, such as ai-lab/training",
+        )
+
+
+def _check_numbers(queue: Queue) -> None:
+    where = f"queues[{queue.name}]"
+    if queue.weight < 0:
+        raise SpecError(
+            f"weight {queue.weight} is negative",
+            field=f"{where}.weight",
+            value=queue.weight,
+            hint="0 or more",
+        )
+    seen = set()
+    for quota in quotas_of(queue):
+        if quota.resource in seen:
+            raise SpecError(f"two quotas for {quota.resource}", field=where, value=str(quota.resource))
+        seen.add(quota.resource)
+        _check_quota(quota, f"{where}.{quota.resource}")
+
+
+def _check_quota(quota: Quota, where: str) -> None:
+    for name in ("nominal", "borrowing", "lending", "maximum"):
+        limit = getattr(quota, name)
+        if isinstance(limit, int) and limit < 0:
+            raise SpecError(
+                f"{name} {limit} is negative", field=f"{where}.{name}", value=limit, hint="0 or more"
+            )
+    if quota.nominal is UNLIMITED:
+        raise SpecError(
+            "a nominal quota is a promise and cannot be unlimited",
+            field=f"{where}.nominal",
+            value="unlimited",
+            hint="give a number; leave borrowing out to let the queue take whatever is free",
+        )
+    if isinstance(quota.maximum, int) and isinstance(quota.nominal, int) and quota.maximum < quota.nominal:
+        raise SpecError(
+            f"maximum {quota.maximum} is below nominal {quota.nominal}",
+            field=f"{where}.maximum",
+            value=quota.maximum,
+            hint=f"{quota.nominal} or more",
+        )
+
+
+def _check_parent(queue: Queue, known: Mapping[str, Queue]) -> None:
+    if queue.parent in {None, POOL} or queue.parent in known:
+        return
+    near = get_close_matches(queue.parent or "", known, 1)
+    raise SpecError(
+        f"queue {queue.name!r} names a parent that is not there: {queue.parent!r}",
+        field=f"queues[{queue.name}].parent",
+        value=queue.parent,
+        hint=f"did you mean {near[0]!r}?" if near else "declare it, or leave parent out",
+    )
+
+
+def _check_cycles(known: Mapping[str, Queue]) -> None:
+    fine = {POOL}
+    for start in known:
+        walk: list[str] = []
+        name = start
+        while name not in fine:
+            if name in walk:
+                circle = [*walk[walk.index(name) :], name]
+                raise SpecError(
+                    f"queues are above themselves: {' < '.join(circle)}",
+                    field=f"queues[{name}].parent",
+                    value=circle[1],
+                    hint="one of them needs another parent",
+                )
+            walk.append(name)
+            name = parent_of(known.get(name, Queue(name)))
+        fine.update(walk)

@@ -92,12 +92,17 @@ def queue_key(job: Job) -> QueueKey:
 
 def seat_of(placement: Placement, record: NodeRecord) -> Seat | None:
     """`placement` in rows and bits, or None where one of its cards is not on the node."""
+    seat = remains_of(placement, record)
+    return seat if seat.mask.bit_count() == len(placement.cards) else None
+
+
+def remains_of(placement: Placement, record: NodeRecord) -> Seat:
+    """`placement` in rows and bits as far as its cards are on the node."""
     mask = 0
     for card in placement.cards:
         at = record.index_of.get(card)
-        if at is None:
-            return None
-        mask |= 1 << at
+        if at is not None:
+            mask |= 1 << at
     return Seat(
         record.row, mask, placement.vector, placement.whole, placement.cpu, placement.host, placement.numa,
         placement.edges,

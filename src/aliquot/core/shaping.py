@@ -7,13 +7,13 @@ nearly always that is one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 
 from msgspec.structs import replace
 
 from aliquot.core.inventory import NodeKind, accepts
-from aliquot.core.jobs import Link, Request
+from aliquot.core.jobs import Request
 from aliquot.core.placement.shapes import ANYWHERE, Hardware, Shape
 from aliquot.core.slices import Ask, Cut, Vector, resolve_ask
 from aliquot.core.units import FULL
@@ -47,7 +47,9 @@ def alternatives(request: Request) -> list[Request]:
     ]
 
 
-def shapes_of(request: Request, kinds: Sequence[NodeKind], spec: int) -> tuple[Shape, ...]:
+def shapes_of(
+    request: Request, kinds: Sequence[NodeKind], spec: int, need: Hashable = None
+) -> tuple[Shape, ...]:
     """The shapes of `request` over `kinds`; the first always exists, even where nothing is eligible."""
     groups = [_groups(request, kind) for kind in kinds]
     shapes = []
@@ -63,14 +65,10 @@ def shapes_of(request: Request, kinds: Sequence[NodeKind], spec: int) -> tuple[S
                 eligible=tuple(mask for _, mask in chosen),
                 milli=request.cards * FULL if request.whole else _milli(request, chosen),
                 spec=spec,
+                need=need,
             )
         )
     return tuple(shapes)
-
-
-def chooser_key(request: Request) -> tuple[Link, int]:
-    """What, beside the shape, decides which set of cards is best."""
-    return request.link, request.traffic_mbs
 
 
 def _groups(request: Request, kind: NodeKind) -> list[tuple[tuple[int, int, int], int]]:

@@ -1,28 +1,22 @@
-"""A desk to plan at: a draft of the world, the scorers that look at it, and seats taken on it.
-
-`Memo` keeps what is worth keeping between plans: the scorers with their cached columns, and requests already
-resolved into shapes. It may be thrown away at any time without changing a plan.
-"""
+"""A desk to plan at: a draft of the world, the scorers that look at it, and seats taken on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from aliquot.core.draft import Draft
 from aliquot.core.grants import NOTHING, Placement, Seat, bits
-from aliquot.core.jobs import Job, Request
+from aliquot.core.jobs import Request
 from aliquot.core.ledger import Handles
+from aliquot.core.memo import Memo, need_of
 from aliquot.core.numa import split_host
-from aliquot.core.placement.placer import Placer
+from aliquot.core.placement.placer import Choice
 from aliquot.core.placement.shapes import Shape
+from aliquot.core.reasons import can_never, find_reasons
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
-from aliquot.core.slices import Ask, Cut, Vector
-from aliquot.core.steps import Move, Reason, Term
-from aliquot.core.topology.sets import edge_traffic
+from aliquot.core.slices import Vector
+from aliquot.core.steps import Reason, RunnerUp, Term
 from aliquot.core.units import FULL
 
 
@@ -32,3 +26,104 @@ class Seated(NamedTuple):
     seat: Seat
     score: float
     terms: tuple[Term, ...]
+    runner_up: RunnerUp | None = None
+
+
+class Desk:
+    """One plan's workplace. What it books is on the draft only."""
+
+    def __init__(self, world: Frozen, settings: Settings, memo: Memo) -> None:
+        self.world, self.settings, self.memo = world, settings, memo
+        self.draft = Draft(world)
+        self.placer, self._chooser = memo.prepare(world, settings)
+        self.placer.sync(self.draft)
+        self._refused: set[int] = set()
+
+    def seat(self, request: Request, *, explained: bool = False) -> Seated | None:
+        """Take the best place for `request`, or None where nothing that is free fits.
+
+        Within a plan room only shrinks (but for moves, which forget this), so what was refused stays so.
+        """
+        if id(request) in self._refused:
+            return None
+        best = self._best(request)
+        if best is None:
+            self._refused.add(id(request))
+            return None
+        option, shape, choice = best
+        runner_up = self._runner_up(shape) if explained else None
+        seat = self.seat_at(option, shape, choice.row, choice.mask)
+        self.book(seat)
+        terms = tuple(Term(name, value) for name, value in choice.terms)
+        return Seated(seat, choice.loss, terms, runner_up)
+
+    def book(self, seat: Seat) -> None:
+        """Take `seat` on the draft and show it to the scorers."""
+        self.draft.book(seat)
+        self.placer.refresh(self.draft, self.draft.take_touched())
+
+    def release(self, seat: Seat) -> None:
+        """Give `seat` back on the draft and show it to the scorers."""
+        self.draft.release(seat)
+        self.placer.refresh(self.draft, self.draft.take_touched())
+        self._refused.clear()
+
+    def mark(self) -> Handles:
+        """A point to go back to."""
+        return self.draft.mark()
+
+    def rollback(self, mark: Handles) -> None:
+        """Back to `mark`."""
+        self.draft.rollback(mark)
+        self.placer.refresh(self.draft, self.draft.take_touched())
+
+    def reasons(self, request: Request) -> tuple[Reason, ...]:
+        """Why `request` fits nowhere on the draft as it is."""
+        option, shape = self.memo.options(request)[-1]
+        return find_reasons(option, shape, self.draft.chunks, self.world.rows, self.world.kinds)
+
+    def never(self, request: Request) -> bool:
+        """Whether no node could hold `request` even with nothing else on it."""
+        kinds = self.world.kinds
+        return all(can_never(option, shape, kinds) for option, shape in self.memo.options(request))
+
+    def placement(self, seat: Seat) -> Placement:
+        """`seat` in identities."""
+        node = self.world.nodes[self.world.node_at[seat.row]].node
+        cards = tuple(node.cards[at].uuid for at in bits(seat.mask))
+        return Placement(
+            node.id, cards, seat.vector, seat.whole, seat.cpu, seat.host, seat.numa, seat.edges
+        )
+
+    def seat_at(self, request: Request, shape: Shape, row: int, mask: int) -> Seat:
+        """The seat of `request` on cards `mask` of `row`."""
+        chunk, place = self.draft.ledger.readable(row)
+        at = int(chunk.kind[place])
+        kind = self.world.kinds[at]
+        vector, edges = NOTHING, ()
+        if mask:
+            # a whole card is booked entirely, whatever of it was asked for
+            usable = kind.cards[bits(mask)[0]].usable_mib if shape.whole else 0
+            vector = Vector(FULL, usable, FULL) if shape.whole else Vector(*shape.ask[at])
+            edges = self._chooser.edges(at, mask, need_of(request))
+        numa = split_host(chunk, place, kind, mask, request.cpu_milli, request.host_mib)
+        return Seat(row, mask, vector, shape.whole, request.cpu_milli, request.host_mib, numa, edges)
+
+    def _best(self, request: Request) -> tuple[Request, Shape, Choice] | None:
+        """The first option that fits; among the shapes of one option the one of least loss."""
+        found: tuple[Request, Shape, Choice] | None = None
+        for option, shape in self.memo.options(request):
+            if found is not None and found[0] is not option:
+                break
+            choice = self.placer.choose(shape)
+            if choice is not None and (found is None or choice.loss < found[2].loss - 1e-9):
+                found = (option, shape, choice)
+        return found
+
+    def _runner_up(self, shape: Shape) -> RunnerUp | None:
+        best = self.placer.explain(shape, 2)
+        if len(best) < 2:
+            return None
+        second = best[1]
+        terms = tuple(Term(name, value) for name, value in second.terms)
+        return RunnerUp(self.world.node_at[second.row], second.loss, terms)

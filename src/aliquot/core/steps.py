@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from aliquot.core.grants import Placement
-from aliquot.core.ids import JobId
+from aliquot.core.ids import JobId, NodeId
 
 
 class Gate(Enum):
@@ -53,14 +53,26 @@ class Term(msgspec.Struct, frozen=True):
     value: float
 
 
+class RunnerUp(msgspec.Struct, frozen=True):
+    """The next best node for the first member, and its score."""
+
+    node: NodeId
+    score: float
+    terms: tuple[Term, ...] = ()
+
+
 class Place(msgspec.Struct, frozen=True):
-    """Grant all members of `job` at once, or none. Keeps the terms of its score and the runner-up."""
+    """Grant all members of `job` at once, or none. Keeps the terms of its score; the runner-up if asked for.
+
+    A smaller score is better. `terms` add up to it for the policies that have terms.
+    """
 
     job: JobId
     attempt: int
     placements: tuple[Placement, ...]
     score: float = 0.0
     terms: tuple[Term, ...] = ()
+    runner_up: RunnerUp | None = None
 
 
 class Move(msgspec.Struct, frozen=True):

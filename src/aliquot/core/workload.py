@@ -33,6 +33,7 @@ class Scenario(msgspec.Struct, frozen=True):
     policies: tuple[tuple[str, Settings], ...]
     speeds: SpeedTable = SpeedTable()
     notes: tuple[str, ...] = ()  # warnings and assumptions to show beside every result
+    known_demand: tuple[tuple[Request, int], ...] | None = None  # of the whole list, where it is published
     failures: tuple[tuple[int, str, int | None], ...] = ()  # (at ms, node name, back at ms or None)
 
     def settings(self, name: str) -> Settings | None:
@@ -40,7 +41,9 @@ class Scenario(msgspec.Struct, frozen=True):
         return dict(self.policies).get(name)
 
     def demand(self) -> tuple[tuple[Request, int], ...]:
-        """Every request with its count, most frequent first, then first offered."""
+        """Every request with its count, most frequent first, then first offered; or as published."""
+        if self.known_demand is not None:
+            return self.known_demand
         counts: dict[Request, int] = {}
         for offer in self.offers:
             for request in offer.job.members:

@@ -28,7 +28,6 @@ from aliquot.core.events import (
     NodeDrained,
     NodeJoined,
     NodeLost,
-    Outcome,
     Started,
     StartRefused,
     Stopping,
@@ -48,6 +47,7 @@ from aliquot.core.records import (
     QueueKey,
     Tally,
     queue_key,
+    remains_of,
     seat_of,
 )
 from aliquot.core.rows import row_state
@@ -77,6 +77,7 @@ class World:
         self._pending: list[QueueKey] = []
         self._pending_frozen: tuple[QueueKey, ...] | None = ()
         self._kind_index: dict[NodeKind, int] = {}
+        self._over: set[JobId] = set()
         self._owed: dict[JobId, None] = {}
         self._owed_moves: dict[GrantId, None] = {}
 
@@ -183,10 +184,11 @@ class World:
         """`grant` with its seat on `record`'s cards as they are now, orphaned where one is missing."""
         seat = seat_of(grant.placement, record) if record.up else None
         if seat is None:
-            return replace(grant, state=GrantState.ORPHANED, seat=None)
+            rest = remains_of(grant.placement, record) if record.up else None
+            return replace(grant, state=GrantState.ORPHANED, seat=rest)
         state = grant.state
         if state is GrantState.ORPHANED:
-            state = _STATE_OF_PHASE[self.jobs[grant.id.job].phase]
+            state = lifecycle.STATE_OF_PHASE[self.jobs[grant.id.job].phase]
         return replace(grant, state=state, seat=seat)
 
     def _replace(self, old: Grant, new: Grant) -> None:
@@ -198,18 +200,17 @@ class World:
         seats = [grant.seat for grant in self.grants_on(record.row) if grant.seat is not None]
         chunk, place = self.ledger.writable(record.row)
         is_open = record.up and not record.drained
-        mask = 0
-        if is_open:
-            mask = sum(1 << at for at, card in enumerate(record.node.cards) if card.uuid not in record.faulty)
+        bad = [at for at, card in enumerate(record.node.cards) if card.uuid in record.faulty]
+        mask = (1 << len(record.node.cards)) - 1 - sum(1 << at for at in bad) if is_open else 0
         over = row_state(chunk, place, record.node, record.kind, mask, seats, open_to_work=is_open)
-        strained = over or not is_open or bool(record.faulty)
+        strained = over or not is_open or bool(bad)
         self.strained = self.strained | {record.row} if strained else self.strained - {record.row}
 
     # --- jobs ------------------------------------------------------------------------------------------
 
     def _submitted(self, event: JobSubmitted) -> None:
         job = event.job
-        if job.id in self.jobs:
+        if job.id in self.jobs or job.id in self._over:
             return
         self.jobs = self.jobs.set(job.id, JobRecord(job, since_ms=event.at))
         asked = sum(request.cards * (request.ask.compute_milli or FULL) for request in job.members)
@@ -242,6 +243,8 @@ class World:
         if record is None or grants is None or record.attempt != event.attempt:
             return
         old = grants[event.member]
+        if old.placement == event.placement:
+            return
         seat = self._seat(event.placement)
         self._leave(old)
         self._sit(old.id, seat)
@@ -251,7 +254,8 @@ class World:
 
     def _started(self, event: Started) -> None:
         for grant in self.grants.get(event.job, ()):
-            self._owed_moves.pop(grant.id, None)
+            if grant.id.attempt == event.attempt:
+                self._owed_moves.pop(grant.id, None)
         self._turn(event.job, event.attempt, News.STARTED, event.at)
 
     def _refused(self, event: StartRefused) -> None:
@@ -261,7 +265,7 @@ class World:
         self._turn(event.job, event.attempt, News.STOPPING, event.at)
 
     def _ended(self, event: Ended) -> None:
-        self._turn(event.job, event.attempt, _NEWS_OF_OUTCOME[event.outcome], event.at)
+        self._turn(event.job, event.attempt, lifecycle.NEWS_OF_OUTCOME[event.outcome], event.at)
 
     def _epoch(self, event: EpochBegan) -> None:
         self.epoch = Epoch(event.number, event.seed, event.mix)
@@ -283,7 +287,7 @@ class World:
             self._dequeue(record.job)
         self._owe(job_id, after, record)
         if after in lifecycle.HOLDING:
-            self._mark(job_id, _STATE_OF_PHASE[after])
+            self._mark(job_id, lifecycle.STATE_OF_PHASE[after])
             self.jobs = self.jobs.set(job_id, replace(record, phase=after, since_ms=at))
             return True
         self._free(job_id)
@@ -291,6 +295,7 @@ class World:
             self._requeue(record, news, at)
         else:
             self.jobs = self.jobs.delete(job_id)
+            self._over.add(job_id)
         return True
 
     def _owe(self, job_id: JobId, after: Phase, record: JobRecord) -> None:
@@ -371,16 +376,6 @@ class World:
             self._pending_frozen = None
 
 
-_STATE_OF_PHASE = {
-    Phase.STARTING: GrantState.ASSUMED,
-    Phase.RUNNING: GrantState.RUNNING,
-    Phase.STOPPING: GrantState.TERMINATING,
-}
-_NEWS_OF_OUTCOME = {
-    Outcome.SUCCEEDED: News.SUCCEEDED,
-    Outcome.FAILED: News.FAILED,
-    Outcome.LOST: News.LOST,
-}
 _APPLY: dict[type, Callable[..., None]] = {
     NodeJoined: World._node_joined,
     NodeLost: World._node_lost,

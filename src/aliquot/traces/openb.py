@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from aliquot.core.errors import DocumentError, NotFoundError
 from aliquot.core.ids import CardId, JobId, NodeId, SiteId
-from aliquot.core.inventory import Card, CardModel, Node, Profile
+from aliquot.core.inventory import Card, CardModel, Node, Profile, models_by_name
 from aliquot.core.jobs import Job, Request
 from aliquot.core.slices import Ask, Cut
 from aliquot.core.units import FULL
@@ -61,7 +61,7 @@ class OpenbTrace:
         if workload not in known:
             raise NotFoundError(f"no workload {workload!r} in {folder}; there are {', '.join(known)}")
         self.notes: list[str] = []
-        self._models = {name.casefold(): model for name, model in models.items()}
+        self._models = models_by_name(models)
         self._nodes_file = folder / "openb" / "openb_node_list_gpu_node.csv"
         self._pods_file = folder / "openb" / f"{PREFIX}{workload}.csv"
         self._node_rows = read_rows(self._nodes_file, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))

@@ -122,6 +122,7 @@ struct sim_device {
     uint32_t cores;
     uint32_t bus_width;
     uint32_t numa;
+    uint32_t own_numa;
     uint64_t cpus[16];
     uint32_t lost;
     uint64_t memory_total;

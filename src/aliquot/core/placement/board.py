@@ -14,7 +14,7 @@ import numpy as np
 
 from aliquot.core.columns import CHUNK, DIMS, NodeChunk
 from aliquot.core.placement.cells import I32, Cells, blank_cells
-from aliquot.core.placement.shapes import Ask, Hardware, effective
+from aliquot.core.placement.shapes import Ask, Hardware, Shape, effective
 
 Absorb = Callable[..., int]
 ChangedSince = Callable[[Cells, int, int, int, I32], int]
@@ -39,6 +39,8 @@ class Board:
         self.hardware = tuple(hardware)
         self.cells = blank_cells(0, 1, 0, full_table(hardware, 1))
         self.rows = 0
+        self.scratch = 0  # a spare row behind all others, for what-ifs
+        self._imagined = -1
         self.generation = 0  # grows when the arrays were replaced: every cached column is void
         self._compiled = compiled
         self._seen: list[NodeChunk | None] = []
@@ -82,6 +84,26 @@ class Board:
             return self.rows
         return self._changed_since(self.cells, self._base, self._end, seen, out)
 
+    def imagine(self, row: int, shape: Shape, mask: int) -> int:
+        """The spare row made to look like `row` with `shape` given back on the cards `mask`; its index."""
+        cells, spare = self.cells, self.scratch
+        for column in (cells.kind, cells.usable, cells.idle, cells.cpu, cells.host, cells.left, cells.traffic):
+            column[spare] = column[row]
+        cells.cpu[spare] += shape.cpu
+        cells.host[spare] += shape.host
+        kind = int(cells.kind[row])
+        for card in range(mask.bit_length()):
+            if mask >> card & 1:
+                full = cells.full[kind, card]
+                back = full if shape.whole else np.array(shape.ask[kind], np.int32)
+                cells.left[spare, card] = np.minimum(cells.left[spare, card] + back, full)
+                if (cells.left[spare, card] == full).all():
+                    cells.idle[spare] |= np.uint32(1 << card)
+        cells.effective[spare] = effective_row(cells, spare)
+        self._imagined -= 1
+        cells.changed[spare] = self._imagined
+        return spare
+
     def _take(self, chunk: NodeChunk, at: int, start: int, stop: int) -> None:
         self._make_room(stop - start)
         self._end = self._absorb(
@@ -113,13 +135,14 @@ class Board:
     def _fit(self, chunks: int, cards: int, rows: int) -> None:
         """Replace the arrays when the view has outgrown them."""
         room = chunks * CHUNK
-        if room == self.cells.kind.shape[0] and cards == self.cells.left.shape[1]:
+        if room == self.scratch and cards == self.cells.left.shape[1]:
             self.rows = rows
             return
         self._base += self._end
         self._end = 0
         log = max(1 << 15, 8 * room)
-        self.cells = blank_cells(room, cards, log, full_table(self.hardware, cards))
+        self.cells = blank_cells(room + 1, cards, log, full_table(self.hardware, cards))
+        self.scratch = room
         self._seen = [None] * chunks
         self.rows = rows
         self.generation += 1
@@ -168,7 +191,7 @@ def absorb_plain(
         row, place = first + start + at, start + at
         for mine, theirs in columns:
             mine[row] = theirs[place]
-        cells.effective[row] = _effective_row(cells, row)
+        cells.effective[row] = effective_row(cells, row)
         cells.log[end] = row
         cells.changed[row] = base + end
         end += 1
@@ -183,7 +206,7 @@ def changed_since_plain(cells: Cells, base: int, end: int, seen: int, out: I32) 
     return len(rows)
 
 
-def _effective_row(cells: Cells, row: int) -> list[int]:
+def effective_row(cells: Cells, row: int) -> list[int]:
     kind, usable, idle = int(cells.kind[row]), int(cells.usable[row]), int(cells.idle[row])
     result = []
     for card, left in enumerate(cells.left[row].tolist()):

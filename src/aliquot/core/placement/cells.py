@@ -13,6 +13,7 @@ import numpy.typing as npt
 from aliquot.core.columns import DIMS, MAX_EDGES
 
 I8 = npt.NDArray[np.int8]
+I16 = npt.NDArray[np.int16]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
@@ -72,4 +73,14 @@ def blank_cells(rows: int, cards: int, log: int, full: I32) -> Cells:
         changed=np.full(rows, -1, np.int64),
         log=np.zeros(log, np.int32),
         full=full,
+    )
+
+
+def blank_scores(rows: int) -> Scores:
+    """Scores of rows where nothing fits."""
+    return Scores(
+        loss=np.full(rows, np.inf),
+        exact=np.ones(rows, np.bool_),
+        mask=np.zeros(rows, np.uint32),
+        lost=np.zeros((rows, 3), np.int8),
     )

@@ -48,6 +48,7 @@ class Shape(msgspec.Struct, frozen=True):
     eligible: tuple[int, ...]
     milli: int
     spec: int = 0
+    need: object = None
 
 
 def without_host(shape: Shape) -> Shape:

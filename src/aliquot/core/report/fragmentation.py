@@ -1,8 +1,8 @@
 """How much of what is free is of no use: over the columns, at one instant.
 
-Three readings: the share of free compute that a request drawn from the demand mix could not use (the measure
-of the FGD paper), how far the largest block is from all free cards, and the idle cards whose node lacks cpu or
-host memory. Integers until the one division; a chunk of nodes at a time, requests that need alike together.
+Three readings: the share of free compute that a request drawn from the demand mix could not use (the
+measure of the FGD paper), how far the largest block is from all free cards, and the idle cards whose node
+lacks cpu or host memory. Integers until the one division; requests that need alike are taken together.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEVER = np.iinfo(np.int32).max
 
 
 class Fragmentation(msgspec.Struct, frozen=True):
-    """One reading. `fragment` is in milli-cards times the counts of the mix, `weight` the sum of these counts."""
+    """One reading. `fragment` is in milli-cards times the counts of the mix, `weight` their sum."""
 
     residual_milli: int  # free compute of usable cards
     fragment: int
@@ -61,7 +61,7 @@ class _Need(msgspec.Struct, frozen=True):
     per_card: npt.NDArray[np.int32]
 
 
-class Gauged(msgspec.Struct, frozen=True):
+class Demand(msgspec.Struct, frozen=True):
     """A demand mix made ready for nodes of given kinds; make it once per mix, use it for many instants."""
 
     needs: tuple[_Need, ...]
@@ -70,7 +70,7 @@ class Gauged(msgspec.Struct, frozen=True):
     widest: int
 
 
-def prepare(mix: Mix, kinds: Sequence[NodeKind]) -> Gauged:
+def prepare(mix: Mix, kinds: Sequence[NodeKind]) -> Demand:
     """`mix` against `kinds`, in the order of the world's table of kinds."""
     widest = max((len(kind.cards) for kind in kinds), default=0)
     merged: dict[tuple[int, int, int, bool, bool, bytes], _Need] = {}
@@ -81,16 +81,16 @@ def prepare(mix: Mix, kinds: Sequence[NodeKind]) -> Gauged:
         merged[key] = need if known is None else msgspec.structs.replace(known, count=known.count + count)
     requests = [request for request, _ in mix]
     frontiers = tuple(host_frontier(requests, kind.cards) for kind in kinds)
-    return Gauged(tuple(merged.values()), frontiers, sum(count for _, count in mix), widest)
+    return Demand(tuple(merged.values()), frontiers, sum(count for _, count in mix), widest)
 
 
-def measure(chunks: Sequence[NodeChunk], gauged: Gauged) -> Fragmentation:
-    """One reading over `chunks`, whose kinds are those that `gauged` was made for."""
-    sums = [_measure_chunk(chunk, gauged) for chunk in chunks]
+def measure(chunks: Sequence[NodeChunk], demand: Demand) -> Fragmentation:
+    """One reading over `chunks`, whose kinds are those that `demand` was made for."""
+    sums = [_measure_chunk(chunk, demand) for chunk in chunks]
     return Fragmentation(
         residual_milli=sum(part[0] for part in sums),
         fragment=sum(part[1] for part in sums),
-        weight=gauged.weight,
+        weight=demand.weight,
         free_cards=sum(part[2] for part in sums),
         largest_cards=max((part[3] for part in sums), default=0),
         stranded_cards=sum(part[4] for part in sums),
@@ -101,7 +101,9 @@ def _need(request: Request, count: int, kinds: Sequence[NodeKind], widest: int) 
     per_card = np.full((len(kinds), widest, DIMS), _NEVER, np.int32)
     for row, kind in enumerate(kinds):
         for card, serves in enumerate(serving_cards(request, kind.cards)):
-            vector = resolve_ask(request.ask, kind.cards[card].usable_mib) if serves and request.cards else None
+            vector = (
+                resolve_ask(request.ask, kind.cards[card].usable_mib) if serves and request.cards else None
+            )
             if vector is not None:
                 per_card[row, card] = vector
     whole = request.whole
@@ -109,11 +111,11 @@ def _need(request: Request, count: int, kinds: Sequence[NodeKind], widest: int) 
     return _Need(request.cards, request.cpu_milli, request.host_mib, count, whole, pack, per_card)
 
 
-def _measure_chunk(chunk: NodeChunk, gauged: Gauged) -> tuple[int, int, int, int, int]:
+def _measure_chunk(chunk: NodeChunk, demand: Demand) -> tuple[int, int, int, int, int]:
     """(residual, fragment, free cards, largest free set, stranded cards) of the nodes that are there."""
     there = np.flatnonzero(chunk.kind >= 0)
     kind = chunk.kind[there]
-    left = chunk.left[there, : gauged.widest].astype(np.int64)
+    left = chunk.left[there, : demand.widest].astype(np.int64)
     bits = np.arange(left.shape[1], dtype=np.uint32)
     usable = (chunk.usable[there, None] >> bits & 1).astype(bool)
     idle = usable & (chunk.idle[there, None] >> bits & 1).astype(bool)
@@ -121,7 +123,7 @@ def _measure_chunk(chunk: NodeChunk, gauged: Gauged) -> tuple[int, int, int, int
     cpu, host = chunk.cpu[there], chunk.host[there]
     node_residual = residual.sum(axis=1)
     fragment = 0
-    for need in gauged.needs:
+    for need in demand.needs:
         if need.cards == 0:
             fragment += need.count * int(node_residual.sum())
             continue
@@ -130,7 +132,7 @@ def _measure_chunk(chunk: NodeChunk, gauged: Gauged) -> tuple[int, int, int, int
         lost = np.where(serves, 0, residual).sum(axis=1)
         fragment += need.count * int(np.where(runs, lost, node_residual).sum())
     free = idle.sum(axis=1)
-    stranded = _stranded(kind, free, cpu, host, gauged.frontiers)
+    stranded = _stranded(kind, free, cpu, host, demand.frontiers)
     return int(node_residual.sum()), fragment, int(free.sum()), int(free.max(initial=0)), stranded
 
 
@@ -159,5 +161,3 @@ def _stranded(
                 helped |= (cpu >= least_cpu) & (host >= least_host)
             total += count * int((here & ~helped).sum())
     return total
-
-

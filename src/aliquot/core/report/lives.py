@@ -51,8 +51,19 @@ class Life:
     """One job that is not over."""
 
     __slots__ = (
-        "attempt", "cancelled", "cell", "granted_ms", "holds", "job", "moves", "phase", "placed", "pieces",
-        "since_ms", "started_ms", "worked_ms",
+        "attempt",
+        "cancelled",
+        "cell",
+        "granted_ms",
+        "holds",
+        "job",
+        "moves",
+        "phase",
+        "pieces",
+        "placed",
+        "since_ms",
+        "started_ms",
+        "worked_ms",
     )  # fmt: skip  # one list, not one name a line
 
     def __init__(self, job: Job, cell: Cell) -> None:
@@ -82,11 +93,12 @@ class Lives:
     def __init__(self, at: int) -> None:
         self.cells: dict[ClassKey, Cell] = {}
         self.open: dict[JobId, Life] = {}
+        self._over: set[JobId] = set()
         self._start = at
 
     def submit(self, job: Job) -> Life | None:
         """A new life, or None where the job is known already."""
-        if job.id in self.open:
+        if job.id in self.open or job.id in self._over:
             return None
         key = class_of(job)
         cell = self.cells.get(key)
@@ -154,6 +166,7 @@ class Lives:
         else:
             cell.withdrawn += 1
         del self.open[life.job.id]
+        self._over.add(life.job.id)
 
     def waiting(self) -> Iterator[Life]:
         """Jobs that wait now, in order of submission to the meter."""

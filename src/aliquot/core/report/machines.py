@@ -1,7 +1,7 @@
 """The machines as the meter sees them: what is up, booked, idle, scattered and stranded, and for how long.
 
-Follows the world's rules: what a lost node or a vanished card held counts neither as booked nor as capacity
-until it is back. Only the node an event touches is looked at, never the whole site.
+Follows the world's rules: a lost node or a vanished card counts neither as booked nor as capacity until it is
+back. Only the node an event touches is looked at, never the whole site.
 """
 
 from __future__ import annotations
@@ -32,9 +32,21 @@ class Share:
 
 
 class Hold:
-    """What one member of an attempt holds, and what it does with it. `share` is its class's part of the sums."""
+    """What one member of an attempt holds and does. `share` is its class's part of the sums."""
 
-    __slots__ = ("asked_mib", "busy", "cards", "cpu", "host", "live", "mib", "milli", "node", "share", "surplus")
+    __slots__ = (
+        "asked_mib",
+        "busy",
+        "cards",
+        "cpu",
+        "host",
+        "live",
+        "mib",
+        "milli",
+        "node",
+        "share",
+        "surplus",
+    )
 
     def __init__(self, placement: Placement, share: Share) -> None:
         self.node = placement.node
@@ -44,10 +56,10 @@ class Hold:
         self.cpu = placement.cpu
         self.host = placement.host
         self.share = share
-        self.busy: int | None = 0  # milli of SM activity on all its cards together; None: unknown
+        self.busy: int | None = 0  # milli of SM activity on each of its cards; None: unknown
         self.asked_mib = self.mib
         self.surplus = 0
-        self.live = False  # counted: all its cards are on a node that answers
+        self.live: tuple[CardId, ...] | None = None  # the cards that are there; None: its node is away
 
 
 class Kind:
@@ -74,7 +86,8 @@ class Machine:
     """One node: what is on it and how it counts now."""
 
     __slots__ = (
-        "cpu", "drained", "faulty", "free", "holds", "host", "idle", "kind", "node", "present", "stranded", "up",
+        "cpu", "drained", "faulty", "free", "holds", "host", "idle", "kind", "node", "present", "stranded",
+        "up",
     )  # fmt: skip  # one list, not one name a line
 
     def __init__(self, node: Node, kind: Kind) -> None:
@@ -149,7 +162,7 @@ class Machines:
         if machine is None:
             return
         machine.holds[hold] = None
-        if machine.up and machine.present.issuperset(hold.cards):
+        if machine.up:
             self._count(machine, hold, 1, at)
             self._recount(machine, at)
 
@@ -159,20 +172,20 @@ class Machines:
         if machine is None or hold not in machine.holds:
             return
         del machine.holds[hold]
-        if hold.live:
+        if hold.live is not None:
             self._count(machine, hold, -1, at)
             self._recount(machine, at)
 
     def busy(self, hold: Hold, busy: int | None, at: int) -> None:
-        """From now on the cards of `hold` do `busy` milli of work together; None: nobody knows."""
+        """From now on each card of `hold` is `busy` milli active; None: nobody knows."""
         if hold.live:
-            self._work(hold, -1, at)
+            self._work(hold, len(hold.live), -1, at)
         hold.busy = busy
         if hold.live:
-            self._work(hold, 1, at)
+            self._work(hold, len(hold.live), 1, at)
 
     def free_for(self, width: int, profile: Profile) -> tuple[int, bool]:
-        """Free cards on nodes whose cards `profile` accepts, and whether one such node has `width` of them."""
+        """Free cards on nodes that `profile` accepts, and whether one such node has `width` of them."""
         free, fits = 0, False
         for kind in self._kinds.values():
             if kind.serves(profile):
@@ -207,7 +220,7 @@ class Machines:
     def _close(self, machine: Machine, at: int) -> None:
         """Take all of a node out of the sums."""
         for hold in machine.holds:
-            if hold.live:
+            if hold.live is not None:
                 self._count(machine, hold, -1, at)
         self._capacity(machine, -1, at)
         self._note(machine, 0, 0, 0, at)
@@ -219,8 +232,7 @@ class Machines:
         self._capacity(machine, 1, at)
         if up:
             for hold in machine.holds:
-                if machine.present.issuperset(hold.cards):
-                    self._count(machine, hold, 1, at)
+                self._count(machine, hold, 1, at)
         self._recount(machine, at)
 
     def _capacity(self, machine: Machine, sign: int, at: int) -> None:
@@ -241,15 +253,21 @@ class Machines:
             sums.unpriced_cards.add(sign * len(node.cards), at)
 
     def _count(self, machine: Machine, hold: Hold, sign: int, at: int) -> None:
-        """Add or take out one hold."""
-        sums, cards = self.sums, len(hold.cards)
-        hold.live = sign > 0
+        """Add or take out one hold, with those of its cards that are there."""
+        sums, live = self.sums, hold.live
+        if live is None:
+            present = machine.present
+            live = hold.cards
+            if not present.issuperset(live):
+                live = tuple(card for card in live if card in present)
+        hold.live = live if sign > 0 else None
+        cards = len(live)
         machine.cpu -= sign * hold.cpu
         machine.host -= sign * hold.host
         if not cards:
             return
         milli = sign * hold.milli
-        for card in hold.cards:
+        for card in live:
             self.cards[card].add(milli, at)
             if self._watch is not None:
                 self._watch(card, milli, 0, at)
@@ -261,16 +279,16 @@ class Machines:
             sums.surplus_milli.add(sign * hold.surplus * cards, at)
             price = machine.node.price_cents_per_card or 0
             sums.surplus_millicents.add(sign * hold.surplus * cards * price, at)
-        self._work(hold, sign, at)
+        self._work(hold, cards, sign, at)
 
-    def _work(self, hold: Hold, sign: int, at: int) -> None:
+    def _work(self, hold: Hold, cards: int, sign: int, at: int) -> None:
         if hold.busy is None:
-            dark = sign * hold.milli * len(hold.cards)
+            dark = sign * hold.milli * cards
             self.sums.dark_milli.add(dark, at)
             hold.share.dark.add(dark, at)
         elif hold.busy:
-            self.sums.busy_milli.add(sign * hold.busy, at)
-            hold.share.busy.add(sign * hold.busy, at)
+            self.sums.busy_milli.add(sign * hold.busy * cards, at)
+            hold.share.busy.add(sign * hold.busy * cards, at)
 
     def _recount(self, machine: Machine, at: int) -> None:
         """Idle, free and stranded cards of a node."""

@@ -9,9 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from aliquot.core import lifecycle
 from aliquot.core.events import (
-    CardsFaulty, Ended, Event, Granted, JobCancelled, JobSubmitted, Moved, NodeDrained, NodeJoined, NodeLost,
-    Outcome, Started, StartRefused, Stopping,
+    CardsFaulty,
+    Ended,
+    Event,
+    Granted,
+    JobCancelled,
+    JobSubmitted,
+    Moved,
+    NodeDrained,
+    NodeJoined,
+    NodeLost,
+    Started,
+    StartRefused,
+    Stopping,
 )  # fmt: skip  # one list, not one name a line
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId, NodeId
@@ -42,7 +54,7 @@ class Watcher(Protocol):
         ...
 
     def over(self, life: Life, outcome: Phase, at: int) -> None:
-        """An attempt is over; the job waits again where `outcome` is PENDING."""
+        """An attempt, or a job without one, is over; it waits again where `outcome` is PENDING."""
         ...
 
     def tick(self, at: int, sums: Sums) -> None:
@@ -54,7 +66,11 @@ class Meter:
     """Measures one run of `scenario`. `window` is (from, to) in ms; `to` None: see `readings`."""
 
     def __init__(
-        self, scenario: Scenario, *, window: tuple[int, int | None] = (0, None), watcher: Watcher | None = None
+        self,
+        scenario: Scenario,
+        *,
+        window: tuple[int, int | None] = (0, None),
+        watcher: Watcher | None = None,
     ) -> None:
         self.start, self.end = window
         self.now = self._clock = self.start  # inside the window; as it is
@@ -166,13 +182,16 @@ class Meter:
         life = self.lives.open.get(event.job)
         if life is None or not life.holds or life.attempt != event.attempt:
             return
+        places = self._placements[event.job]
+        if places[event.member] == event.placement:
+            return
+        places[event.member] = event.placement
         life.moves += 1
         life.cell.moved += 1
         self.machines.release(life.holds[event.member], at)
         hold = Hold(event.placement, life.cell.share)
         life.holds[event.member] = hold
         self.machines.hold(hold, life.request_of(event.member, len(life.holds)), at)
-        self._placements[event.job][event.member] = event.placement
         self._stale = True
         if life.phase is Phase.RUNNING:
             self._work(life, at)
@@ -187,7 +206,7 @@ class Meter:
         self._turn(event.job, event.attempt, News.STOPPING, at)
 
     def _ended(self, event: Ended, at: int) -> None:
-        self._turn(event.job, event.attempt, _NEWS_OF_OUTCOME[event.outcome], at)
+        self._turn(event.job, event.attempt, lifecycle.NEWS_OF_OUTCOME[event.outcome], at)
 
     def _turn(self, job: JobId, attempt: int, news: News, at: int) -> Life | None:
         """Move a job to its next phase, with what it holds and does; None where the news changes nothing."""
@@ -205,15 +224,15 @@ class Meter:
         elif after is Phase.STOPPING:
             self._rest(life, at)
         else:
-            self._leave(life, before, after, news, at)
+            self._leave(life, after, news, at)
         return life
 
-    def _leave(self, life: Life, before: Phase, after: Phase, news: News, at: int) -> None:
+    def _leave(self, life: Life, after: Phase, news: News, at: int) -> None:
         """An attempt, or a job that never started, is over."""
         self._rest(life, at)
         for hold in life.holds:
             self.machines.release(hold, at)
-        if self._watcher is not None and before is not Phase.PENDING:
+        if self._watcher is not None:
             self._watcher.over(life, after, at)
         if life.holds:
             life.holds = []
@@ -237,8 +256,7 @@ class Meter:
             pace = pace_of(offer, tuple(self._placements[life.job.id]), self._nodes, self._speeds)
         for hold in life.holds:
             if hold.cards:
-                done = None if busy is None else busy * len(hold.cards) * pace // 1000
-                self.machines.busy(hold, done, at)
+                self.machines.busy(hold, None if busy is None else busy * pace // 1000, at)
 
     def _rest(self, life: Life, at: int) -> None:
         self.lives.stop(life, self._clock)
@@ -283,11 +301,6 @@ class Meter:
         return best
 
 
-_NEWS_OF_OUTCOME = {
-    Outcome.SUCCEEDED: News.SUCCEEDED,
-    Outcome.FAILED: News.FAILED,
-    Outcome.LOST: News.LOST,
-}
 _FOLD: dict[type, Callable[..., None]] = {
     NodeJoined: Meter._joined,
     NodeLost: Meter._lost,

@@ -48,6 +48,31 @@ class Bilingual(msgspec.Struct, frozen=True):
     zh: str
 
 
+class Over(Enum):
+    """What a figure was taken over: its denominator."""
+
+    CARDS_UP = "cards-up"
+    MEMORY_UP = "memory-up"
+    ALLOCATED = "allocated"
+    ALLOCATED_KNOWN = "allocated-known"
+    FREE_COMPUTE = "free-compute"
+    FREE_CARDS = "free-cards"
+    BLOCKED = "blocked"
+    TIME = "time"
+    STARTED = "started"
+    DONE = "done"
+    RUNS = "runs"
+    NONE = "none"
+
+
+class Span(Enum):
+    """When it was taken: its window."""
+
+    RUN = "run"
+    SAMPLES = "samples"
+    JOBS = "jobs"
+
+
 class Metric(msgspec.Struct, frozen=True):
     """One figure. `window` and `denominator` say over what it was taken."""
 
@@ -56,122 +81,125 @@ class Metric(msgspec.Struct, frozen=True):
     title: Bilingual
     unit: Unit
     better: Better
+    over: Over
+    span: Span
     window: Bilingual
     denominator: Bilingual
 
 
-_RUN: Final = Bilingual(
-    "from the start to the last completion, or as given", "从开始到最后一个作业完成，或指定的区间"
+WINDOWS: Final = {
+    Span.RUN: Bilingual("from the start to the last completion, or as given", "从开始到最后完成，或指定区间"),
+    Span.SAMPLES: Bilingual("mean of the samples taken", "各采样点的平均"),
+    Span.JOBS: Bilingual("all jobs seen", "全部作业"),
+}
+
+DENOMINATORS: Final = {
+    Over.CARDS_UP: Bilingual("time of all cards whose node answers", "全部在线卡的时间"),
+    Over.MEMORY_UP: Bilingual("usable memory of all cards whose node answers", "全部在线卡的可用显存"),
+    Over.ALLOCATED: Bilingual("allocated card time", "已分配的卡时间"),
+    Over.ALLOCATED_KNOWN: Bilingual("allocated card time of known activity", "活动率已知的分配卡时间"),
+    Over.FREE_COMPUTE: Bilingual("free compute of cards open to work", "可调度卡的空闲算力"),
+    Over.FREE_CARDS: Bilingual("free whole cards", "空闲整卡"),
+    Over.BLOCKED: Bilingual(
+        "none: free cards x hours while the widest waiting request fits their sum but no single node",
+        "无：最宽的等待请求总量足够但无单节点可容纳期间的空闲卡时",
+    ),
+    Over.TIME: Bilingual("length of the window", "区间长度"),
+    Over.STARTED: Bilingual(
+        "jobs that started; those still waiting are counted apart", "已启动的作业；等待中的另计"
+    ),
+    Over.DONE: Bilingual("jobs that succeeded", "成功完成的作业"),
+    Over.RUNS: Bilingual("run time, at least 10 s, of jobs that succeeded", "成功作业的运行时间，至少 10 秒"),
+    Over.NONE: Bilingual("none", "无"),
+}
+
+_ROWS: Final = (
+    ("utilisation", Group.USE, Unit.SHARE, Better.HIGHER, Over.CARDS_UP, Span.RUN),
+    ("utilisation_allocated", Group.USE, Unit.SHARE, Better.HIGHER, Over.ALLOCATED_KNOWN, Span.RUN),
+    ("allocation", Group.USE, Unit.SHARE, Better.HIGHER, Over.CARDS_UP, Span.RUN),
+    ("memory_occupancy", Group.USE, Unit.SHARE, Better.HIGHER, Over.MEMORY_UP, Span.RUN),
+    ("memory_booked", Group.USE, Unit.SHARE, Better.NEITHER, Over.MEMORY_UP, Span.RUN),
+    ("activity_unknown", Group.USE, Unit.SHARE, Better.LOWER, Over.ALLOCATED, Span.RUN),
+    ("idle_cards", Group.WASTE, Unit.CARDS, Better.LOWER, Over.TIME, Span.RUN),
+    ("surplus_cards", Group.WASTE, Unit.CARDS, Better.LOWER, Over.TIME, Span.RUN),
+    ("idle_money_cents", Group.WASTE, Unit.CENTS, Better.LOWER, Over.TIME, Span.RUN),
+    ("surplus_money_cents", Group.WASTE, Unit.CENTS, Better.LOWER, Over.TIME, Span.RUN),
+    ("fragmentation", Group.WASTE, Unit.SHARE, Better.LOWER, Over.FREE_COMPUTE, Span.SAMPLES),
+    ("scatter", Group.WASTE, Unit.SHARE, Better.LOWER, Over.FREE_CARDS, Span.RUN),
+    ("blocked_card_hours", Group.WASTE, Unit.CARD_HOURS, Better.LOWER, Over.BLOCKED, Span.RUN),
+    ("stranded_cards", Group.WASTE, Unit.CARDS, Better.LOWER, Over.TIME, Span.RUN),
+    ("lost_card_hours", Group.WASTE, Unit.CARD_HOURS, Better.LOWER, Over.NONE, Span.RUN),
+    ("makespan_ms", Group.TIME, Unit.MS, Better.LOWER, Over.NONE, Span.RUN),
+    ("wait_mean_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_p50_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_p95_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_p99_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_max_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_variance_ms2", Group.TIME, Unit.MS2, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_training_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("slowdown", Group.TIME, Unit.RATIO, Better.LOWER, Over.RUNS, Span.JOBS),
+    ("completion_mean_ms", Group.TIME, Unit.MS, Better.LOWER, Over.DONE, Span.JOBS),
+    ("completion_training_ms", Group.TIME, Unit.MS, Better.LOWER, Over.DONE, Span.JOBS),
+    ("completion_inference_ms", Group.TIME, Unit.MS, Better.LOWER, Over.DONE, Span.JOBS),
+    ("jobs", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
+    ("placed", Group.JOBS, Unit.COUNT, Better.HIGHER, Over.NONE, Span.JOBS),
+    ("finished", Group.JOBS, Unit.COUNT, Better.HIGHER, Over.NONE, Span.JOBS),
+    ("failed", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
+    ("waiting", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
+    ("never", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
+    ("withdrawn", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
+    ("cancelled", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
+    ("attempts", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
+    ("lost", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
+    ("refused", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
+    ("moved", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
 )
-_SAMPLES: Final = Bilingual("mean of the samples taken", "各采样点的平均")
-_JOBS: Final = Bilingual("all jobs seen", "全部作业")
-_UP: Final = Bilingual("time of all cards whose node answers", "所有在线节点上的卡的时间")
-_NONE: Final = Bilingual("none: a count", "无：计数")
-_STARTED: Final = Bilingual("jobs that started; those still waiting are counted apart", "已启动的作业；仍在等待的另计")
-_DONE: Final = Bilingual("jobs that succeeded", "成功完成的作业")
-_TIME: Final = Bilingual("length of the window", "区间长度")
 
+_TITLES: Final = {
+    "utilisation": ("Utilisation of all cards", "全部卡的利用率"),
+    "utilisation_allocated": ("Utilisation of allocated cards", "已分配卡的利用率"),
+    "allocation": ("Allocation rate", "分配率"),
+    "memory_occupancy": ("Memory occupancy, as asked for", "显存占用率（按申请）"),
+    "memory_booked": ("Memory booked", "已记账显存占比"),
+    "activity_unknown": ("Allocated time of unknown activity", "活动率未知的分配时间"),
+    "idle_cards": ("Idle cards", "空闲卡"),
+    "surplus_cards": ("Cards held beyond what was asked for", "超出申请而占用的卡"),
+    "idle_money_cents": ("Money in idle cards", "空闲卡占用的资金"),
+    "surplus_money_cents": ("Money in cards held beyond the ask", "超额占用的卡的资金"),
+    "fragmentation": ("Fragmentation of free compute (FGD)", "空闲算力碎片率 (FGD)"),
+    "scatter": ("1 - largest free block / free cards", "1 - 最大空闲块 / 空闲卡"),
+    "blocked_card_hours": ("Free but scattered while a job waited", "有作业等待时被打散的空闲卡"),
+    "stranded_cards": ("Free cards short of cpu or host memory", "因缺 CPU 或内存而闲置的卡"),
+    "lost_card_hours": ("Cards of nodes that did not answer", "失联节点的卡"),
+    "makespan_ms": ("Makespan", "总完成时间"),
+    "wait_mean_ms": ("Wait, mean", "等待时间，平均"),
+    "wait_p50_ms": ("Wait, median", "等待时间，中位数"),
+    "wait_p95_ms": ("Wait, 95th percentile", "等待时间，95 分位"),
+    "wait_p99_ms": ("Wait, 99th percentile", "等待时间，99 分位"),
+    "wait_max_ms": ("Wait, longest", "等待时间，最长"),
+    "wait_variance_ms2": ("Wait, variance (only beside the mean)", "等待时间方差（须与平均同看）"),
+    "wait_training_ms": ("Wait of training jobs, mean", "训练作业等待，平均"),
+    "slowdown": ("Bounded slowdown, mean", "有界减速比，平均"),
+    "completion_mean_ms": ("Submission to completion, mean", "从提交到完成，平均"),
+    "completion_training_ms": ("Completion of training jobs, mean", "训练作业完成时间，平均"),
+    "completion_inference_ms": ("Completion of inference jobs, mean", "推理作业完成时间，平均"),
+    "jobs": ("Jobs submitted", "提交的作业"),
+    "placed": ("Placed at least once", "至少放置过一次"),
+    "finished": ("Succeeded", "成功完成"),
+    "failed": ("Failed", "失败"),
+    "waiting": ("Still waiting at the end", "结束时仍在等待"),
+    "never": ("Can never fit", "永远无法放置"),
+    "withdrawn": ("Withdrawn while waiting", "等待中撤回"),
+    "cancelled": ("Cancelled after placement", "放置后取消"),
+    "attempts": ("Attempts", "尝试次数"),
+    "lost": ("Attempts lost with their node", "随节点丢失的尝试"),
+    "refused": ("Starts refused by a node", "被节点拒绝的启动"),
+    "moved": ("Moves", "迁移次数"),
+}
 
-def _metric(
-    key: str,
-    group: Group,
-    title: tuple[str, str],
-    unit: Unit,
-    better: Better,
-    denominator: Bilingual,
-    window: Bilingual = _RUN,
-) -> Metric:
-    return Metric(key, group, Bilingual(*title), unit, better, window, denominator)
-
-
-_U, _B, _G = Unit, Better, Group
-
-METRICS: Final[tuple[Metric, ...]] = (
-    _metric("utilisation", _G.USE, ("Utilisation of all cards", "全部卡的利用率"), _U.SHARE, _B.HIGHER, _UP),
-    _metric(
-        "utilisation_allocated", _G.USE, ("Utilisation of allocated cards", "已分配卡的利用率"), _U.SHARE, _B.HIGHER,
-        Bilingual("allocated card time whose activity is known", "活动率已知的已分配卡时间"),
-    ),
-    _metric("allocation", _G.USE, ("Allocation rate", "分配率"), _U.SHARE, _B.HIGHER, _UP),
-    _metric(
-        "memory_occupancy", _G.USE, ("Memory asked for by running jobs", "作业申请的显存占比"), _U.SHARE, _B.HIGHER,
-        Bilingual("usable memory of all cards whose node answers", "所有在线节点上的卡的可用显存"),
-    ),
-    _metric(
-        "memory_booked", _G.USE, ("Memory booked", "已记账的显存占比"), _U.SHARE, _B.NEITHER,
-        Bilingual("usable memory of all cards whose node answers", "所有在线节点上的卡的可用显存"),
-    ),
-    _metric(
-        "activity_unknown", _G.USE, ("Allocated time of unknown activity", "活动率未知的分配时间占比"), _U.SHARE, _B.LOWER,
-        Bilingual("allocated card time", "已分配的卡时间"),
-    ),
-    _metric("idle_cards", _G.WASTE, ("Idle cards", "空闲卡"), _U.CARDS, _B.LOWER, _TIME),
-    _metric(
-        "surplus_cards", _G.WASTE, ("Cards held beyond what was asked for", "超出申请而占用的卡"), _U.CARDS, _B.LOWER, _TIME
-    ),
-    _metric("idle_money_cents", _G.WASTE, ("Money in idle cards", "空闲卡占用的资金"), _U.CENTS, _B.LOWER, _TIME),
-    _metric(
-        "surplus_money_cents", _G.WASTE, ("Money in cards held beyond the ask", "超额占用的卡的资金"), _U.CENTS, _B.LOWER, _TIME
-    ),
-    _metric(
-        "fragmentation", _G.WASTE, ("Fragmentation (FGD)", "碎片率 (FGD)"), _U.SHARE, _B.LOWER,
-        Bilingual("free compute of all cards open to work", "所有可调度卡的空闲算力"), _SAMPLES,
-    ),
-    _metric(
-        "scatter", _G.WASTE, ("1 - largest free block / free cards", "1 - 最大空闲块 / 空闲卡"), _U.SHARE, _B.LOWER,
-        Bilingual("free whole cards", "空闲整卡"),
-    ),
-    _metric(
-        "blocked_card_hours", _G.WASTE, ("Free but scattered while a job waited", "有作业等待时分散的空闲卡"),
-        _U.CARD_HOURS, _B.LOWER,
-        Bilingual(
-            "none: free cards x hours while the widest waiting request fits their sum but no node",
-            "无：最宽的等待请求总量够但无一节点够时的 空闲卡 x 小时",
-        ),
-    ),
-    _metric(
-        "stranded_cards", _G.WASTE, ("Free cards stranded for lack of cpu or memory", "因缺 CPU 或内存而无法使用的空闲卡"),
-        _U.CARDS, _B.LOWER, _TIME,
-    ),
-    _metric(
-        "lost_card_hours", _G.WASTE, ("Cards of nodes that did not answer", "失联节点的卡"), _U.CARD_HOURS, _B.LOWER, _NONE
-    ),
-    _metric("makespan_ms", _G.TIME, ("Makespan", "总完成时间"), _U.MS, _B.LOWER, Bilingual("none: a time", "无：时间")),
-    _metric("wait_mean_ms", _G.TIME, ("Wait, mean", "等待时间，平均"), _U.MS, _B.LOWER, _STARTED, _JOBS),
-    _metric("wait_p50_ms", _G.TIME, ("Wait, median", "等待时间，中位数"), _U.MS, _B.LOWER, _STARTED, _JOBS),
-    _metric("wait_p95_ms", _G.TIME, ("Wait, 95th percentile", "等待时间，95 分位"), _U.MS, _B.LOWER, _STARTED, _JOBS),
-    _metric("wait_p99_ms", _G.TIME, ("Wait, 99th percentile", "等待时间，99 分位"), _U.MS, _B.LOWER, _STARTED, _JOBS),
-    _metric("wait_max_ms", _G.TIME, ("Wait, longest", "等待时间，最长"), _U.MS, _B.LOWER, _STARTED, _JOBS),
-    _metric(
-        "wait_variance_ms2", _G.TIME, ("Wait, variance (read it beside the mean)", "等待时间，方差（须与平均同看）"),
-        _U.MS2, _B.LOWER, _STARTED, _JOBS,
-    ),
-    _metric(
-        "wait_training_ms", _G.TIME, ("Wait of training jobs, mean", "训练作业等待，平均"), _U.MS, _B.LOWER, _STARTED, _JOBS
-    ),
-    _metric(
-        "slowdown", _G.TIME, ("Bounded slowdown, mean", "有界减速比，平均"), _U.RATIO, _B.LOWER,
-        Bilingual("run time, at least 10 s; jobs that succeeded", "运行时间，至少 10 秒；成功完成的作业"), _JOBS,
-    ),
-    _metric("completion_mean_ms", _G.TIME, ("Completion, mean", "完成时间，平均"), _U.MS, _B.LOWER, _DONE, _JOBS),
-    _metric(
-        "completion_training_ms", _G.TIME, ("Completion of training jobs", "训练作业完成时间"), _U.MS, _B.LOWER, _DONE, _JOBS
-    ),
-    _metric(
-        "completion_inference_ms", _G.TIME, ("Completion of inference jobs", "推理作业完成时间"), _U.MS, _B.LOWER, _DONE, _JOBS
-    ),
-    _metric("jobs", _G.JOBS, ("Jobs submitted", "提交的作业"), _U.COUNT, _B.NEITHER, _NONE, _JOBS),
-    _metric("placed", _G.JOBS, ("Placed at least once", "至少放置过一次"), _U.COUNT, _B.HIGHER, _NONE, _JOBS),
-    _metric("finished", _G.JOBS, ("Succeeded", "成功完成"), _U.COUNT, _B.HIGHER, _NONE, _JOBS),
-    _metric("failed", _G.JOBS, ("Failed", "失败"), _U.COUNT, _B.LOWER, _NONE, _JOBS),
-    _metric("waiting", _G.JOBS, ("Still waiting at the end", "结束时仍在等待"), _U.COUNT, _B.LOWER, _NONE, _JOBS),
-    _metric("never", _G.JOBS, ("Can never fit", "永远无法放置"), _U.COUNT, _B.LOWER, _NONE, _JOBS),
-    _metric("withdrawn", _G.JOBS, ("Withdrawn while waiting", "等待中撤回"), _U.COUNT, _B.LOWER, _NONE, _JOBS),
-    _metric("cancelled", _G.JOBS, ("Cancelled after placement", "放置后取消"), _U.COUNT, _B.NEITHER, _NONE, _JOBS),
-    _metric("attempts", _G.JOBS, ("Attempts", "尝试次数"), _U.COUNT, _B.NEITHER, _NONE, _JOBS),
-    _metric("lost", _G.JOBS, ("Attempts lost with their node", "随节点丢失的尝试"), _U.COUNT, _B.LOWER, _NONE, _JOBS),
-    _metric("refused", _G.JOBS, ("Starts refused by a node", "被节点拒绝的启动"), _U.COUNT, _B.LOWER, _NONE, _JOBS),
-    _metric("moved", _G.JOBS, ("Moves", "迁移次数"), _U.COUNT, _B.NEITHER, _NONE, _JOBS),
-)  # fmt: skip  # a table reads by columns
+METRICS: Final = tuple(
+    Metric(key, group, Bilingual(*_TITLES[key]), unit, better, over, span, WINDOWS[span], DENOMINATORS[over])
+    for key, group, unit, better, over, span in _ROWS
+)
 
 METRIC_OF: Final = {metric.id: metric for metric in METRICS}

@@ -1,7 +1,7 @@
 """What a demand mix needs of a machine's host, by kind of machine: who could still use an idle card there.
 
-A card is stranded when its cards would serve some request of the mix but no such request gets the cpu and host
-memory it needs on that node. NUMA nodes are not looked at: this is about the machine as a whole.
+Idle cards are stranded when they would serve some request of the mix but no such request gets the cpu and
+host memory it needs on that node. NUMA nodes are not looked at: this is about the machine as a whole.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def host_frontier(mix: Iterable[Request], models: tuple[CardModel, ...]) -> Fron
 
 
 def is_stranded(frontier: Frontier, idle: int, cpu: int, host: int) -> bool:
-    """Whether `idle` cards beside `cpu` milli-cores and `host` MiB are of no use to the mix for want of these."""
+    """Whether `idle` cards are of no use to the mix since only `cpu` milli-cores and `host` MiB are left."""
     needs = frontier[idle]
     if not needs:
         return False

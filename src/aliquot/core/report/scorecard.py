@@ -211,7 +211,17 @@ def _times(readings: Readings) -> Parts:
 
 
 def _counts(cells: Sequence[CellReading]) -> Parts:
-    counted = ("placed", "finished", "failed", "withdrawn", "cancelled", "attempts", "lost", "refused", "moved")
+    counted = (
+        "placed",
+        "finished",
+        "failed",
+        "withdrawn",
+        "cancelled",
+        "attempts",
+        "lost",
+        "refused",
+        "moved",
+    )
     counts: Parts = {name: sum(getattr(cell, name) for cell in cells) for name in counted}
     return counts | {"jobs": sum(cell.submitted for cell in cells)}
 

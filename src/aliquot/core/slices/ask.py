@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from aliquot.core.errors import SpecError
 from aliquot.core.units import FULL
 
 
@@ -46,12 +47,23 @@ class SliceClass(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """What each card of a request must give. `None` is "not said", which is neither 0 nor unlimited."""
+    """What each card of a request must give. `None` is "not said", which is neither 0 nor unlimited.
+
+    Raises SpecError for 0 and below: a slice of nothing would run without a limit.
+    """
 
     cut: Cut = Cut.WHOLE
     memory_mib: int | None = None
     compute_milli: int | None = None
     bandwidth_milli: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("memory_mib", "compute_milli", "bandwidth_milli"):
+            value = getattr(self, field)
+            if value is not None and value <= 0:
+                raise SpecError(
+                    f"{value} is nothing to give", field=field, value=value, hint="1 or more, or left out"
+                )
 
 
 def resolve_ask(ask: Ask, usable_mib: int) -> Vector | None:

@@ -7,36 +7,13 @@ integers; they are kept in an open-addressing table that compares whole states, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from aliquot.core.placement.cells import I32, I64
-from aliquot.core.placement.kernels.jit import inlined
+from aliquot.core.placement.kernels.jit import compiled, inlined
+from aliquot.core.placement.worth import CPU_CEILING, PACKED, Demands, Table
 
-PACKED = 6  # flat codes per word: 6 x 10 bits
-
-
-class Demands(NamedTuple):
-    """Streams of future requests per profile, or the typical requests (`fragments`).
-
-    pods    [profiles, streams, length, fields]: cpu, cards, whole, milli, count, eligible, compute, memory, bandwidth
-    """
-
-    fragments: bool
-    flat: bool
-    profile: I32  # [kinds]
-    pods: I32
-    length: I32  # [profiles, streams]
-    ceiling: I32  # [profiles, 1001] most milli that one-card requests can pack into a card with so much left
-
-
-class Table(NamedTuple):
-    """Values by state. `count[0]` entries are in use, `count[1]` values have been worked out."""
-
-    keys: I64  # [capacity, words]; word 0 is 0 where free
-    values: I64  # [capacity]
-    count: I64  # [2]
+FAR = np.int32(1 << 20)
 
 
 @inlined
@@ -67,16 +44,39 @@ def write_key(profile: int, cpu: int, codes: I64, flat: bool, key: I64) -> None:
 
 
 @inlined
-def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64, key: I64, scratch: I64) -> int:
+def place_of(key: I64, last: int) -> int:
+    """Where a state's entry is looked for first."""
+    mixed = np.uint64(0x9E3779B97F4A7C15)
+    for at in range(key.shape[0]):
+        mixed = (mixed ^ np.uint64(key[at])) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed & np.uint64(last))
+
+
+@compiled
+def rehash(old: Table, new: Table) -> None:
+    """Copy every entry of `old` into the larger, empty `new`."""
+    last = new.keys.shape[0] - 1
+    for at in range(old.keys.shape[0]):
+        if old.keys[at, 0] == 0:
+            continue
+        place = place_of(old.keys[at], last)
+        while new.keys[place, 0] != 0:
+            place = (place + 1) & last
+        for word in range(old.keys.shape[1]):
+            new.keys[place, word] = old.keys[at, word]
+        new.values[place] = old.values[at]
+    new.count[0] = old.count[0]
+    new.count[1] = old.count[1]
+
+
+@inlined
+def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64, key: I64, scratch: I64, left: I32) -> int:
     """The value of a state, from the table or worked out now. `codes` fall; `key` and `scratch` are working room."""
     write_key(profile, cpu, codes, demands.flat, key)
     words = key.shape[0]
-    mixed = np.uint64(0x9E3779B97F4A7C15)
-    for at in range(words):
-        mixed = (mixed ^ np.uint64(key[at])) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(29)
-    last = np.uint64(table.keys.shape[0] - 1)
-    place = np.int64(mixed & last)
+    last = table.keys.shape[0] - 1
+    place = place_of(key, last)
     while table.keys[place, 0] != 0:
         same = True
         for at in range(words):
@@ -85,11 +85,11 @@ def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64,
                 break
         if same:
             return table.values[place]
-        place = (place + 1) & np.int64(last)
+        place = (place + 1) & last
     if demands.fragments:
         value = fragment(demands, profile, cpu, codes)
     elif demands.flat:
-        value = packed_flat(demands, profile, cpu, codes, scratch)
+        value = packed_flat(demands, profile, cpu, codes, left)
     else:
         value = packed(demands, profile, cpu, codes, scratch)
     table.count[1] += 1
@@ -102,85 +102,90 @@ def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64,
 
 
 @inlined
-def packed_flat(demands: Demands, profile: int, cpu: int, codes: I64, left: I64) -> int:
-    """GPU milli that all streams together pack: greedily, each request on the tightest card that takes it."""
-    pods = demands.pods
-    cards = 0
+def packed_flat(demands: Demands, profile: int, cpu: int, codes: I64, left: I32) -> int:
+    """GPU milli that all streams together pack: greedily, each request on the tightest card that takes it.
+
+    `left` [16] holds 16 x milli + index, so that the least fitting entry names its card; loops over eight entries
+    at a time become vector instructions.
+    """
+    quick = demands.quick
+    length = demands.length
+    lanes = 8 if codes.shape[0] <= 8 or codes[8] == 0 else 16
     room = 0
-    idle_at_first = 0
-    while cards < codes.shape[0] and codes[cards] > 0:
-        room += codes[cards]
-        if codes[cards] == 1000:
-            idle_at_first += 1
-        cards += 1
+    for card in range(codes.shape[0]):
+        room += codes[card]
     if room == 0:
         return 0
+    cpu_first = np.int32(min(cpu, np.int64(CPU_CEILING)))
     total = 0
-    for stream in range(pods.shape[1]):
-        for card in range(cards):
-            left[card] = codes[card]
-        cpu_left = cpu
-        idle = idle_at_first
+    for stream in range(quick.shape[1]):
+        for card in range(lanes):
+            left[card] = (codes[card] << 4) | card if card < codes.shape[0] else card
+        cpu_left = cpu_first
         room_left = room
-        for at in range(demands.length[profile, stream]):
-            pod = pods[profile, stream, at]
-            if pod[0] > cpu_left:
+        most = np.int32(codes[0])
+        for at in range(length[profile, stream]):
+            need = quick[profile, stream, at, 0]
+            if need > cpu_left:
                 continue
-            wanted = pod[1]
-            if wanted == 0:
-                cpu_left -= pod[0]
+            word = quick[profile, stream, at, 1]
+            ask = word & 2047
+            wanted = word >> 11
+            if ask > most:
                 continue
-            if pod[2] != 0:
-                if idle < wanted:
+            if wanted == 1:
+                floor = ask << 4
+                best = FAR
+                for block in range(0, lanes, 8):
+                    for lane in range(8):
+                        entry = left[block + lane]
+                        best = min(best, entry if entry >= floor else FAR)
+                left[best & 15] = best - floor
+                room_left -= ask
+                if best >> 4 == most:
+                    most = greatest(left, lanes) >> 4
+            elif wanted > 1:
+                if not take_several(left, lanes, wanted, ask):
                     continue
-                taken = 0
-                for card in range(cards):
-                    if left[card] == 1000:
-                        left[card] = 0
-                        taken += 1
-                        if taken == wanted:
-                            break
-                idle -= wanted
-            else:
-                ask = pod[6]
-                if wanted == 1:
-                    best = 1001
-                    chosen = -1
-                    for card in range(cards):
-                        if ask <= left[card] < best:
-                            best = left[card]
-                            chosen = card
-                    if chosen < 0:
-                        continue
-                    if best == 1000:
-                        idle -= 1
-                    left[chosen] = best - ask
-                else:
-                    fitting = 0
-                    for card in range(cards):
-                        if left[card] >= ask:
-                            fitting += 1
-                    if fitting < wanted:
-                        continue
-                    # ascending value: taking the tightest `wanted` distinct cards
-                    used = 0
-                    for _ in range(wanted):
-                        best = 1001
-                        chosen = -1
-                        for card in range(cards):
-                            if ask <= left[card] < best and not (used >> card) & 1:
-                                best = left[card]
-                                chosen = card
-                        used |= 1 << chosen
-                        if best == 1000:
-                            idle -= 1
-                        left[chosen] = best - ask
-            cpu_left -= pod[0]
-            total += pod[3]
-            room_left -= pod[3]
+                room_left -= ask * wanted
+                most = greatest(left, lanes) >> 4
+            cpu_left -= need
             if room_left <= 0:
                 break
+        total += room - room_left
     return total
+
+
+@inlined
+def greatest(left: I32, lanes: int) -> int:
+    """The greatest entry."""
+    most = np.int32(0)
+    for block in range(0, lanes, 8):
+        for lane in range(8):
+            most = max(most, left[block + lane])
+    return most
+
+
+@inlined
+def take_several(left: I32, lanes: int, wanted: int, ask: int) -> bool:
+    """Book `ask` on the `wanted` tightest entries that take it; False: not enough of them."""
+    floor = ask << 4
+    fitting = 0
+    for lane in range(lanes):
+        if left[lane] >= floor:
+            fitting += 1
+    if fitting < wanted:
+        return False
+    used = 0
+    for _ in range(wanted):
+        best = FAR
+        for lane in range(lanes):
+            entry = left[lane]
+            if floor <= entry < best and not (used >> lane) & 1:
+                best = entry
+        used |= 1 << (best & 15)
+        left[best & 15] = best - floor
+    return True
 
 
 @inlined
@@ -194,7 +199,7 @@ def packed(demands: Demands, profile: int, cpu: int, codes: I64, left: I64) -> i
             left[card] = codes[card]
         cpu_left = cpu
         for at in range(demands.length[profile, stream]):
-            pod = pods[profile, stream, at]
+            pod = pods[profile, stream, at]  # a view: the general path is not the fast one
             if pod[0] > cpu_left:
                 continue
             wanted = pod[1]
@@ -247,10 +252,10 @@ def fragment(demands: Demands, profile: int, cpu: int, codes: I64) -> int:
         return 0
     total = 0
     for at in range(demands.length[profile, 0]):
-        pod = pods[profile, 0, at]
         unusable = room
-        ask = pod[6]
-        if pod[1] > 0 and pod[5] != 0 and pod[0] <= cpu:
+        ask = pods[profile, 0, at, 6]
+        wanted = pods[profile, 0, at, 1]
+        if wanted > 0 and pods[profile, 0, at, 5] != 0 and pods[profile, 0, at, 0] <= cpu:
             fitting = 0
             small = 0
             for card in range(codes.shape[0]):
@@ -258,7 +263,7 @@ def fragment(demands: Demands, profile: int, cpu: int, codes: I64) -> int:
                     fitting += 1
                 else:
                     small += codes[card]
-            if fitting >= pod[1]:
+            if fitting >= wanted:
                 unusable = small
-        total += pod[4] * unusable
+        total += pods[profile, 0, at, 4] * unusable
     return total

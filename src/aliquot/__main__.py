@@ -1,0 +1,26 @@
+"""The `aliquot` command. Parts are loaded when a command needs them, so that help is quick."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from aliquot.interfaces.cli.app import run_app
+
+if TYPE_CHECKING:
+    from aliquot.control.experiments import Experiments
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run_app(sys.argv[1:], _experiments))
+
+
+def _experiments() -> Experiments:
+    from aliquot.bootstrap import make_experiments  # noqa: PLC0415 - only commands that plan need the core
+
+    return make_experiments()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""What the process environment says. Nothing else reads environment variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+USUAL_TRACES = Path("../shared/traces")
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """`trace_folders`: where public traces may be, the likeliest first."""
+
+    trace_folders: tuple[Path, ...]
+
+
+def read_environment(variables: Mapping[str, str]) -> Environment:
+    """ALIQUOT_TRACES names a folder of traces; ALIQUOT_SHARED one that holds `traces`."""
+    named = variables.get("ALIQUOT_TRACES")
+    shared = variables.get("ALIQUOT_SHARED")
+    folders = [Path(named)] if named else []
+    if shared:
+        folders.append(Path(shared) / "traces")
+    return Environment((*folders, USUAL_TRACES))

@@ -1,0 +1,150 @@
+"""Experiments on scenarios and public traces: simulate, compare, replay, explain.
+
+What must come from outside (how documents are read, which traces there are, which engine runs) is handed in
+by `bootstrap`; what an interface needs to know comes back as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from aliquot.control.whatif import Engine, Progress, Run, find_policy
+from aliquot.core.errors import NotFoundError
+from aliquot.core.ids import JobId
+from aliquot.core.planner import explain_wait
+from aliquot.core.report.observation import Observation
+from aliquot.core.report.result import RunResult, Standing
+from aliquot.core.settings import Settings
+from aliquot.core.steps import Place, Wait
+from aliquot.core.workload import Scenario
+
+LoadScenario = Callable[[Sequence[Path]], Scenario]
+
+
+class ReplayAsk(msgspec.Struct, frozen=True):
+    """One run of a public workload."""
+
+    workload: str
+    seed: int
+    offered: float = 1.3
+    folder: Path | None = None  # None: where the traces usually are
+    movable: bool = False
+
+
+LoadReplay = Callable[[ReplayAsk], Scenario]
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Where a job is and why, at `at_ms`. Either `place` (it was placed) or `wait` (it is not) is given."""
+
+    job: str
+    policy: str
+    at_ms: int
+    submitted_ms: int
+    place: Place | None = None
+    wait: Wait | None = None
+    position: int | None = None  # in the queue, from 1
+    waiting: int = 0
+    nodes: int = 0
+
+
+class Experiments:
+    """The experiments one can make without a cluster."""
+
+    def __init__(self, engine: Engine, load: LoadScenario, replays: dict[str, LoadReplay]) -> None:
+        self._engine, self._load, self._replays = engine, load, replays
+
+    def load(self, paths: Sequence[Path]) -> Scenario:
+        """The scenario that documents describe; raises DocumentError."""
+        return self._load(paths)
+
+    def simulate(
+        self, paths: Sequence[Path], policy: str | None, seed: int | None, progress: Progress | None = None
+    ) -> RunResult:
+        """One scenario under one policy (the first of the documents where none is named)."""
+        scenario = self._load(paths)
+        name, settings = find_policy(scenario, policy, seed)
+        return self._observe(scenario, name, settings, progress)
+
+    def compare(
+        self, paths: Sequence[Path], policies: Sequence[str], seed: int | None, progress: Progress | None = None
+    ) -> list[RunResult]:
+        """The same offers under several policies."""
+        scenario = self._load(paths)
+        chosen = [find_policy(scenario, name, seed) for name in policies or _own_policies(scenario)]
+        return [self._observe(scenario, name, settings, progress) for name, settings in chosen]
+
+    def replay(
+        self, trace: str, ask: ReplayAsk, policy: str, settings: Settings | None, progress: Progress | None = None
+    ) -> RunResult:
+        """One run of a public workload under a policy by name, or with `settings` of one's own."""
+        loader = self._replays.get(trace)
+        if loader is None:
+            raise NotFoundError(f"no trace {trace!r}; there are {', '.join(sorted(self._replays))}")
+        scenario = loader(ask)
+        name, found = (policy, settings) if settings is not None else find_policy(scenario, policy)
+        observation = Observation(scenario, by_load=True)
+        run = Run(scenario, found, self._engine, (observation,), progress)
+        run.finish()
+        return observation.result(name, seed=ask.seed, standing=Standing.REPLAY)
+
+    def explain(
+        self, paths: Sequence[Path], job: str, policy: str | None, at_ms: int | None, seed: int | None
+    ) -> Explanation:
+        """Why `job` is where it is at `at_ms`, or when it was placed, or why it still waits when all is over."""
+        scenario = self._load(paths)
+        offer = next((offer for offer in scenario.offers if offer.job.id == job), None)
+        if offer is None:
+            raise NotFoundError(f"no job {job!r} in {', '.join(str(path) for path in paths)}{_nearby(scenario, job)}")
+        name, settings = find_policy(scenario, policy, seed)
+        run = Run(scenario, settings, self._engine)
+        run.loop.explained = offer.job.id
+        place, placed_ms = _follow(run, offer.job.id, at_ms)
+        frozen = run.world.freeze()
+        keys = [key[3] for key in frozen.pending]
+        waits = offer.job.id in keys
+        return Explanation(
+            job=job,
+            policy=name,
+            at_ms=run.loop.clock.now() if placed_ms is None else placed_ms,
+            submitted_ms=offer.job.submitted_ms,
+            place=None if waits else place,
+            wait=explain_wait(frozen, settings, offer.job.id, run.loop.memo) if waits else None,
+            position=keys.index(offer.job.id) + 1 if waits else None,
+            waiting=len(keys),
+            nodes=frozen.rows,
+        )
+
+    def _observe(
+        self, scenario: Scenario, name: str, settings: Settings, progress: Progress | None
+    ) -> RunResult:
+        observation = Observation(scenario)
+        run = Run(scenario, settings, self._engine, (observation,), progress)
+        run.finish()
+        return observation.result(name, seed=settings.seed, never=run.never())
+
+
+def _follow(run: Run, job: JobId, at_ms: int | None) -> tuple[Place | None, int | None]:
+    """Turn until `job` is placed (or, with a time, until then); its last placement and when that was."""
+    place: Place | None = None
+    placed_ms: int | None = None
+    for now in run.turns(at_ms):
+        for step in run.loop.last_plan.steps if run.loop.last_plan else ():
+            if isinstance(step, Place) and step.job == job:
+                place, placed_ms = step, now
+        if place is not None and at_ms is None:
+            break
+    return place, placed_ms
+
+
+def _own_policies(scenario: Scenario) -> list[str]:
+    """What to compare where nobody says: the default against whole cards."""
+    return [scenario.policies[0][0], "whole-card-fifo"]
+
+
+def _nearby(scenario: Scenario, job: str) -> str:
+    names = [offer.job.id for offer in scenario.offers if offer.job.id.startswith(job)]
+    return f"; did you mean {', '.join(names[:3])}?" if names else ""

@@ -1,0 +1,331 @@
+"""Scoring rows by the value they lose, and the choice among all rows: the kernel behind EFP and FGD.
+
+A row that changed gets a lower bound of its loss first. Only rows whose bound could still win are worked out,
+which leaves the choice exactly as if all had been: a skipped row cannot be least, nor tie with the least.
+"""
+
+from __future__ import annotations
+
+import math
+import numpy as np
+
+from aliquot.core.placement.cells import I32, I64, U32, Cells, Request, Scores
+from aliquot.core.placement.kernels.fit import after, fit_mask, lowest
+from aliquot.core.placement.kernels.jit import compiled, inlined
+from aliquot.core.placement.kernels.values import rehash, sort_falling, value_of
+from aliquot.core.placement.scarcity import Scarcity
+from aliquot.core.placement.worth import BARE, CLASS_AT, IDLE_AT, Demands, Table, Worth
+
+__all__ = ["decide", "rehash"]
+
+TIE = 1e-9
+NONE = 1 << 31
+
+
+@inlined
+def code_of(cells: Cells, row: int, kind: int, card: int, flat: bool, card_class: I32) -> int:
+    """The code of a card as it is; 0 when it may not be used."""
+    if flat:
+        return cells.effective[row, card]
+    if not (cells.usable[row] >> card) & 1:
+        return 0
+    left = cells.left[row, card]
+    code = (np.int64(left[0]) << 32) | (np.int64(left[1]) << 10) | np.int64(left[2])
+    return code | (np.int64(card_class[kind, card]) << CLASS_AT) | (np.int64((cells.idle[row] >> card) & 1) << IDLE_AT)
+
+
+@inlined
+def code_after(cells: Cells, request: Request, row: int, kind: int, card: int, flat: bool, card_class: I32) -> int:
+    """The code of a card once the request is booked on it."""
+    if request.whole:
+        return 0
+    if flat:
+        return after(cells, request, row, kind, card)
+    ask = request.ask[kind]
+    asked = (np.int64(ask[0]) << 32) | (np.int64(ask[1]) << 10) | np.int64(ask[2])
+    bare = code_of(cells, row, kind, card, flat, card_class) & BARE
+    return bare - asked
+
+
+@inlined
+def slots_of(idle: int, cpu: int, size: int, slot_cpu: int) -> int:
+    """Whole slots of `size` cards in a row with `idle` idle cards, as far as its cpu goes."""
+    slots = idle // size
+    if slot_cpu > 0:
+        slots = min(slots, cpu // slot_cpu)
+    return slots
+
+
+@inlined
+def count_bits(mask: int) -> int:
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@inlined
+def judge(lost: float, rounded: bool, scale: float) -> float:
+    """The loss of losing value `lost`: plainly scaled, or FGD's whole points of 100."""
+    if rounded:
+        return -math.floor(100.0 / (1.0 + math.exp(-lost / scale / 1000.0)))
+    return lost / scale
+
+
+@inlined
+def score_row(
+    cells: Cells,
+    request: Request,
+    scores: Scores,
+    demands: Demands,
+    table: Table,
+    scarce: Scarcity,
+    worth: Worth,
+    given: int,
+    bound_only: bool,
+    rounded: bool,
+    scale: float,
+    card_class: I32,
+    row: int,
+    codes: I64,
+    changed: I64,
+    key: I64,
+    scratch: I64,
+    left: I32,
+) -> None:
+    """Fill the scores of one row. `given`: the cards a chooser took (0: lowest first)."""
+    scores.loss[row] = np.inf
+    scores.exact[row] = True
+    scores.mask[row] = 0
+    mask = fit_mask(cells, request, row)
+    if mask == 0:
+        return
+    flat = demands.flat
+    kind = cells.kind[row]
+    profile = demands.profile[kind]
+    width = codes.shape[0]
+    for card in range(width):
+        codes[card] = code_of(cells, row, kind, card, flat, card_class)
+    sort_falling(codes)
+    if worth.at[row] != cells.changed[row]:
+        worth.value[row] = value_of(demands, table, profile, cells.cpu[row], codes, key, scratch, left)
+        worth.at[row] = cells.changed[row]
+    before = worth.value[row]
+    cpu = cells.cpu[row] - request.cpu
+    taken = 0
+    best = np.inf
+    if request.cards == 1 and given == 0:
+        allowed = mask
+        if bound_only:
+            # What the row could pack at most afterwards: every other card to its ceiling.
+            ceiling = 0
+            for card in range(width):
+                ceiling += demands.ceiling[profile, codes[card]]
+            gentlest = 1 << 30
+            any_busy = False
+            for card in range(width):
+                if (allowed >> card) & 1:
+                    drop = demands.ceiling[profile, cells.effective[row, card]]
+                    drop -= demands.ceiling[profile, after(cells, request, row, kind, card)]
+                    gentlest = min(gentlest, drop)
+                    if not (cells.idle[row] >> card) & 1:
+                        any_busy = True
+            best = before / scale - (ceiling - gentlest)
+            scores.exact[row] = False
+            if not any_busy:
+                taken = lowest(allowed, 1)
+        else:
+            for card in range(width):
+                if not (allowed >> card) & 1:
+                    continue
+                old = code_of(cells, row, kind, card, flat, card_class)
+                new = code_after(cells, request, row, kind, card, flat, card_class)
+                repeated = False
+                for other in range(card):
+                    if (allowed >> other) & 1 and code_of(cells, row, kind, other, flat, card_class) == old:
+                        repeated = code_after(cells, request, row, kind, other, flat, card_class) == new
+                        if repeated:
+                            break
+                if repeated:
+                    continue
+                place = 0
+                while codes[place] != old:
+                    place += 1
+                for at in range(width):
+                    changed[at] = codes[at]
+                while place + 1 < width and changed[place + 1] > new:
+                    changed[place] = changed[place + 1]
+                    place += 1
+                changed[place] = new
+                value = value_of(demands, table, profile, cpu, changed, key, scratch, left)
+                loss = judge(float(before - value), rounded, scale)
+                if loss < best - TIE:
+                    best = loss
+                    taken = 1 << card
+    else:
+        if request.cards > 0:
+            taken = given if given != 0 else lowest(mask, request.cards)
+        for card in range(width):
+            if (taken >> card) & 1:
+                changed[card] = code_after(cells, request, row, kind, card, flat, card_class)
+            else:
+                changed[card] = code_of(cells, row, kind, card, flat, card_class)
+        sort_falling(changed)
+        value = value_of(demands, table, profile, cpu, changed, key, scratch, left)
+        best = judge(float(before - value), rounded, scale)
+    scores.loss[row] = best
+    scores.mask[row] = taken if request.cards > 0 else NONE
+    idle = count_bits(cells.idle[row])
+    idle_after = idle - count_bits(cells.idle[row] & taken)
+    for at in range(3):
+        slot_cpu = scarce.slot_cpu[at]
+        had = slots_of(idle, cells.cpu[row], 2 << at, slot_cpu)
+        scores.lost[row, at] = had - slots_of(idle_after, cpu, 2 << at, slot_cpu)
+
+
+@inlined
+def recount(cells: Cells, scarce: Scarcity, row: int) -> None:
+    """Bring what a row contributes to the totals up to date."""
+    kind = cells.kind[row]
+    counted = scarce.row_kind[row]
+    if counted >= 0:
+        scarce.free[counted] -= scarce.row_milli[row]
+    milli = 0
+    for card in range(cells.effective.shape[1]):
+        milli += cells.effective[row, card]
+    scarce.row_milli[row] = milli
+    scarce.row_kind[row] = kind
+    if kind >= 0:
+        scarce.free[kind] += milli
+    idle = count_bits(cells.idle[row])
+    for at in range(3):
+        slots = slots_of(idle, cells.cpu[row], 2 << at, scarce.slot_cpu[at])
+        scarce.slots[at] += slots - scarce.row_slots[row, at]
+        scarce.row_slots[row, at] = slots
+
+
+@inlined
+def reprice(scarce: Scarcity) -> None:
+    """Price and reserve from the totals; the formulas are in `scarcity`."""
+    total = 0
+    for kind in range(scarce.free.shape[0]):
+        total += scarce.free[kind]
+        scarce.price[kind] = 0.0
+    seen = total / scarce.mix_milli
+    for group in range(scarce.groups.shape[0]):
+        supply = 0
+        for kind in range(scarce.free.shape[0]):
+            if scarce.groups[group, kind]:
+                supply += scarce.free[kind]
+        rate = scarce.cap
+        if supply > 0:
+            rate = scarce.beta * (scarce.group_milli[group] * seen) / supply
+        for kind in range(scarce.free.shape[0]):
+            if scarce.groups[group, kind]:
+                scarce.price[kind] += rate
+    for kind in range(scarce.free.shape[0]):
+        scarce.price[kind] = min(scarce.price[kind], scarce.cap)
+    for at in range(3):
+        wanted = 0.0
+        if scarce.slots[at] > 0:
+            wanted = scarce.slot_count[at] * seen / scarce.slots[at]
+        scarce.reserve[at] = scarce.kappa * 1000.0 * (2 << at) * min(1.0, wanted)
+
+
+@inlined
+def extra(cells: Cells, request: Request, scores: Scores, scarce: Scarcity, row: int) -> float:
+    """Price and reserve of a row, in a fixed order."""
+    result = scarce.price[cells.kind[row]] * request.milli
+    for at in range(3):
+        result += scarce.reserve[at] * scores.lost[row, at]
+    return result
+
+
+@compiled
+def decide(
+    cells: Cells,
+    request: Request,
+    scores: Scores,
+    demands: Demands,
+    table: Table,
+    scarce: Scarcity,
+    worth: Worth,
+    given: U32,
+    bound: bool,
+    rounded: bool,
+    scale: float,
+    card_class: I32,
+    changed_rows: I32,
+    count: int,
+    fresh: I32,
+    rows: int,
+    host: int,
+    barred: int,
+) -> int:
+    """Score `changed_rows[:count]`, as bounds where that is enough for now; then pick among the first `rows`.
+
+    The row of least loss among those that fit and have `host` MiB; ties to the first; -1: none. `barred` is a row
+    that may not be taken (-1: none). Totals are first brought up to date with the rows `fresh`. One function for both, because compiling it twice would take twice as long.
+    """
+    if fresh.shape[0] > 0:
+        for entry in range(fresh.shape[0]):
+            recount(cells, scarce, fresh[entry])
+        reprice(scarce)
+    width = cells.effective.shape[1]
+    codes = np.empty(width, np.int64)
+    changed = np.empty(width, np.int64)
+    scratch = np.empty(width, np.int64)
+    left = np.empty(16, np.int32)
+    key = np.empty(table.keys.shape[1], np.int64)
+    bound = bound and demands.flat and not rounded
+    at = 0
+    least = np.inf
+    row = 0
+    scoring = count > 0
+    while scoring or row < rows:
+        # 1. rows that changed; 2. bounds that could still win
+        if scoring:
+            target = changed_rows[at]
+            taken = given[target] if given.shape[0] > 0 else 0
+            as_bound = bound
+            at += 1
+            scoring = at < count
+        else:
+            target = row
+            row += 1
+            if row == 1:
+                least = least_exact(cells, request, scores, scarce, rows, host, barred)
+            if scores.exact[target] or cells.host[target] < host or target == barred:
+                continue
+            if scores.loss[target] + extra(cells, request, scores, scarce, target) > least + TIE:
+                continue
+            taken = 0
+            as_bound = False
+        score_row(
+            cells, request, scores, demands, table, scarce, worth, taken, as_bound, rounded, scale, card_class,
+            target, codes, changed, key, scratch, left,
+        )  # fmt: skip
+        if not as_bound and row > 0:
+            least = min(least, scores.loss[target] + extra(cells, request, scores, scarce, target))
+    if least == np.inf:
+        return -1
+    for place in range(rows):
+        if scores.loss[place] == np.inf or not scores.exact[place] or cells.host[place] < host or place == barred:
+            continue
+        if scores.loss[place] + extra(cells, request, scores, scarce, place) <= least + TIE:
+            return place
+    return -1
+
+
+@inlined
+def least_exact(
+    cells: Cells, request: Request, scores: Scores, scarce: Scarcity, rows: int, host: int, barred: int
+) -> float:
+    """The least loss among exact rows."""
+    least = np.inf
+    for row in range(rows):
+        if scores.loss[row] == np.inf or not scores.exact[row] or cells.host[row] < host or row == barred:
+            continue
+        least = min(least, scores.loss[row] + extra(cells, request, scores, scarce, row))
+    return least

@@ -1,0 +1,190 @@
+"""Quota arithmetic: what a queue may still take, whether a request fits, whether it would borrow.
+
+Small functions over a tiny node interface: a node is a number in a `QueueTree`, its usage a row in a `Book`.
+Every function walks one path up, so it costs the tree's depth, not its size. A book counts what was asked,
+never what is held, and refuses nothing: what runs is a fact, and a quota lowered below usage evicts no one.
+
+Per node the book keeps `total`, all that it and the nodes below it use, and `drawn`, the part of it that
+counts against the node's `shared`: a child's usage counts there only beyond what the child keeps for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from aliquot.core.queueing.tree import ROOT, UNBOUNDED, QueueTree, home_of
+from aliquot.core.queues import Resource
+
+Charge = tuple[tuple[int, int], ...]
+"""What a request is charged: (resource slot of the tree, amount > 0), slots ascending."""
+
+
+class Shortage(NamedTuple):
+    """Why a request does not fit: of `resource` it needs `need`, and at `node` only `have` are left."""
+
+    node: int
+    resource: Resource
+    need: int
+    have: int
+
+
+class Book:
+    """Usage of every node. `mark` and `rollback` undo; `copy` is independent."""
+
+    def __init__(self, tree: QueueTree) -> None:
+        size = len(tree.resources)
+        self.tree = tree
+        self.total: list[list[int]] = [[0] * size for _ in tree.names]
+        self.drawn: list[list[int]] = [[0] * size for _ in tree.names]
+        self._log: list[tuple[int, Charge]] = []
+
+    def copy(self) -> Book:
+        """A book that may go its own way."""
+        twin = Book.__new__(Book)
+        twin.tree = self.tree
+        twin.total = [row.copy() for row in self.total]
+        twin.drawn = [row.copy() for row in self.drawn]
+        twin._log = []
+        return twin
+
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return len(self._log)
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything since `mark`; the result is equal to what was."""
+        while len(self._log) > mark:
+            node, charge = self._log.pop()
+            _shift(self, node, charge, -1)
+
+    def add(self, node: int, charge: Charge) -> None:
+        """The leaf `node` uses `charge` more."""
+        self._log.append((node, charge))
+        _shift(self, node, charge, 1)
+
+    def remove(self, node: int, charge: Charge) -> None:
+        """The leaf `node` uses `charge` less; it must have been added before."""
+        self.add(node, tuple((slot, -amount) for slot, amount in charge))
+
+    def columns(self) -> npt.NDArray[np.int64]:
+        """`total` as [node, resource]."""
+        return np.array(self.total, np.int64).reshape(len(self.total), len(self.tree.resources))
+
+
+def open_book(tree: QueueTree, usage: Mapping[str, Mapping[Resource, int]]) -> Book:
+    """A book with what each queue uses, by name; a queue that is gone counts at the nearest one above it.
+
+    Resources that no quota and no capacity names any more are not counted: nobody limits them.
+    """
+    book = Book(tree)
+    for name in sorted(usage):
+        _shift(book, home_of(tree, name), charge_of(tree, usage[name]), 1)
+    return book
+
+
+def charge_of(tree: QueueTree, amounts: Mapping[Resource, int]) -> Charge:
+    """`amounts` in the slots of `tree`; what it does not limit is left out."""
+    slots = ((tree.slot[resource], amount) for resource, amount in amounts.items() if resource in tree.slot)
+    return tuple(sorted((slot, amount) for slot, amount in slots if amount))
+
+
+def available(book: Book, node: int, slot: int) -> int:
+    """What `node` may still take of one resource, borrowing included; never below 0."""
+    tree = book.tree
+    root = tree.entitled[ROOT][slot] - book.total[ROOT][slot]
+    free = tree.shared[ROOT][slot] - book.drawn[ROOT][slot]
+    for at in reversed(tree.paths[node][:-1]):
+        drawn, kept = book.drawn[at][slot], tree.kept[at][slot]
+        headroom = tree.headroom[at][slot]
+        if headroom < UNBOUNDED:
+            # of shared 6 and headroom 2 with 5 drawn, 3 are left, 1 of them borrowed at most from above
+            free = min(free, tree.shared[at][slot] - kept - max(0, drawn - kept) + headroom)
+        free = max(0, free) + max(0, kept - drawn)
+    return max(0, min(free, root))
+
+
+def fits(book: Book, node: int, charge: Charge) -> bool:
+    """Whether `node` may take all of `charge` now."""
+    return all(amount <= available(book, node, slot) for slot, amount in charge)
+
+
+def could_fit(book: Book, node: int, charge: Charge) -> bool:
+    """Whether `node` could take `charge` if nothing else ran; if not, it waits for another quota."""
+    return all(amount <= book.tree.reach[node][slot] for slot, amount in charge)
+
+
+def find_shortage(book: Book, node: int, charge: Charge) -> Shortage | None:
+    """The first resource that `charge` lacks and the lowest node on the path that cannot give it."""
+    for slot, amount in charge:
+        have = available(book, node, slot)
+        if amount <= have:
+            continue
+        lacking = next(at for at in book.tree.paths[node] if at == ROOT or _own_limit(book, at, slot) <= have)
+        return Shortage(lacking, book.tree.resources[slot], amount, have)
+    return None
+
+
+def borrows(book: Book, node: int, charge: Charge) -> int:
+    """How many levels up `charge` has to reach: 0 within the own nominal, 1 within the parent's, and so on.
+
+    A node is judged only in the resources it has quotas for; one that has none is entitled to nothing.
+    """
+    tree = book.tree
+    for level, at in enumerate(tree.paths[node][:-1]):
+        if not _beyond(book, at, charge):
+            return level
+    return len(tree.paths[node]) - 1
+
+
+def overdrawn(book: Book) -> list[Shortage]:
+    """Nodes that use more than they may (a quota was lowered, capacity was lost): `need` is what they use."""
+    tree = book.tree
+    found = []
+    for node, row in enumerate(book.total):
+        for slot, used in enumerate(row):
+            most = min(UNBOUNDED, tree.entitled[node][slot] + tree.headroom[node][slot])
+            if used > most:
+                found.append(Shortage(node, tree.resources[slot], used, most))
+    return found
+
+
+def total_of(charges: Iterable[Mapping[Resource, int]]) -> dict[Resource, int]:
+    """The sum of several amounts."""
+    total: dict[Resource, int] = {}
+    for amounts in charges:
+        for resource, amount in amounts.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def _own_limit(book: Book, node: int, slot: int) -> int:
+    """What the node itself still allows, whatever those above say."""
+    tree = book.tree
+    if tree.headroom[node][slot] >= UNBOUNDED:
+        return UNBOUNDED
+    return max(0, tree.shared[node][slot] + tree.headroom[node][slot] - book.drawn[node][slot])
+
+
+def _beyond(book: Book, node: int, charge: Charge) -> bool:
+    tree, row = book.tree, book.total[node]
+    entitled, named = tree.entitled[node], tree.named[node]
+    return any(row[slot] + amount > entitled[slot] for slot, amount in charge if slot in named)
+
+
+def _shift(book: Book, node: int, charge: Charge, sign: int) -> None:
+    """Usage up the path. A child that keeps 4 and goes from 3 to 6 draws 2 from its parent."""
+    tree, total, drawn = book.tree, book.total, book.drawn
+    for slot, amount in charge:
+        moved = asked = amount * sign
+        for at in tree.paths[node]:
+            total[at][slot] += asked
+            row = drawn[at]
+            before = row[slot]
+            row[slot] = before + moved
+            kept = tree.kept[at][slot]
+            if kept:
+                moved = max(0, before + moved - kept) - max(0, before - kept)

@@ -1,0 +1,141 @@
+"""Why a request fits nowhere: every node is counted once, under the first thing it lacks.
+
+The counts add up to the number of nodes. `best` is the most that any node of that count has, so that a person
+sees how far off it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from aliquot.core.columns import BANDWIDTH, COMPUTE, MEMORY, NodeChunk
+from aliquot.core.inventory import NodeKind, accepts
+from aliquot.core.jobs import Link, Request
+from aliquot.core.placement.shapes import Shape
+from aliquot.core.steps import Reason, Shortfall
+from aliquot.core.topology.sets import refuse_set
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+_SHARED = ((COMPUTE, Shortfall.COMPUTE), (MEMORY, Shortfall.MEMORY), (BANDWIDTH, Shortfall.BANDWIDTH))
+
+
+class _Count:
+    """Nodes under one shortfall."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.best: int | None = None
+
+    def add(self, rows: int, best: int | None) -> None:
+        self.nodes += rows
+        if best is not None and rows:
+            self.best = best if self.best is None else max(self.best, best)
+
+
+def find_reasons(
+    request: Request, shape: Shape, chunks: Sequence[NodeChunk], rows: int, kinds: Sequence[NodeKind]
+) -> tuple[Reason, ...]:
+    """Reasons in the order they are tested, for a shape that fits on no row of `chunks`."""
+    counts: dict[Shortfall, _Count] = {}
+    needs = {
+        Shortfall.CPU: shape.cpu,
+        Shortfall.HOST: shape.host,
+        Shortfall.CARDS: shape.cards,
+        Shortfall.LINK: shape.cards,
+    }
+    seen = 0
+    for chunk in chunks:
+        here = min(len(chunk.kind), rows - seen)
+        seen += here
+        for shortfall, number, best, need in _judge(request, shape, chunk, here, kinds):
+            counts.setdefault(shortfall, _Count()).add(number, best)
+            if need is not None:
+                needs[shortfall] = max(need, needs.get(shortfall, 0))
+    return tuple(
+        Reason(shortfall, counts[shortfall].nodes, needs.get(shortfall), counts[shortfall].best)
+        for shortfall in Shortfall
+        if shortfall in counts and counts[shortfall].nodes
+    )
+
+
+def can_never(request: Request, shape: Shape, kinds: Sequence[NodeKind]) -> bool:
+    """Whether no node of any of `kinds` could hold it even with nothing else on it."""
+    return all(_too_small(request, shape, at, kind) for at, kind in enumerate(kinds))
+
+
+def _too_small(request: Request, shape: Shape, at: int, kind: NodeKind) -> bool:
+    mask = shape.eligible[at]
+    if not mask or shape.cpu > kind.cpu_milli or shape.host > kind.host_mib:
+        return True
+    if request.link is not Link.REQUIRED or request.cards < 2:
+        return False
+    return kind.wiring is None or refuse_set(kind.wiring, mask, request.cards, require_nvlink=True) is not None
+
+
+def _judge(
+    request: Request, shape: Shape, chunk: NodeChunk, rows: int, kinds: Sequence[NodeKind]
+) -> Iterator[tuple[Shortfall, int, int | None, int | None]]:
+    """(shortfall, nodes, best, need) of one chunk; each node is taken out of `left_over` when counted."""
+    left_over: Bools = np.ones(rows, np.bool_)
+    kind = chunk.kind[:rows]
+    gone = (kind < 0) | (chunk.usable[:rows] == 0) & (chunk.cpu[:rows] == 0) & (chunk.host[:rows] == 0)
+    yield _take(Shortfall.GONE, gone, left_over)
+    for at, hardware in enumerate(kinds):
+        of_kind = left_over & (kind == at)
+        if of_kind.any() and _too_small(request, shape, at, hardware):
+            fits = shape.cards == 0 or sum(accepts(request.profile, card) for card in hardware.cards)
+            lacks = Shortfall.SIZE if fits and (fits is True or fits >= shape.cards) else Shortfall.PROFILE
+            yield _take(lacks, of_kind, left_over)
+    for shortfall, have, need in ((Shortfall.CPU, chunk.cpu, shape.cpu), (Shortfall.HOST, chunk.host, shape.host)):
+        yield _take(shortfall, have[:rows] < need, left_over, have[:rows], need)
+    if shape.cards:
+        yield from _judge_cards(request, shape, chunk, kind, left_over, kinds)
+
+
+def _judge_cards(
+    request: Request, shape: Shape, chunk: NodeChunk, kind: Ints, left_over: Bools, kinds: Sequence[NodeKind]
+) -> Iterator[tuple[Shortfall, int, int | None, int | None]]:
+    rows = len(kind)
+    cards = chunk.left.shape[1]
+    eligible = np.array([*shape.eligible, 0], np.int64)[kind] & chunk.usable[:rows]
+    may = (eligible[:, None] >> np.arange(cards) & 1).astype(np.bool_)
+    idle = (chunk.idle[:rows, None] >> np.arange(cards) & 1).astype(np.bool_)
+    fit = may & idle if shape.whole else may
+    enough = fit.sum(axis=1)
+    yield _take(Shortfall.CARDS, enough < shape.cards, left_over, enough, shape.cards)
+    if not shape.whole:
+        ask = np.array([*shape.ask, (0, 0, 0)], np.int64)[kind]
+        left = chunk.left[:rows]
+        for dim, shortfall in _SHARED:
+            fit = fit & (left[:, :, dim] >= ask[:, None, dim])
+            best = np.where(may, left[:, :, dim], 0).max(axis=1)
+            short = fit.sum(axis=1) < shape.cards
+            need = int(ask[short & left_over, dim].max()) if (short & left_over).any() else None
+            yield _take(shortfall, short, left_over, best, need)
+    yield from _judge_links(shape, fit, kind, left_over, kinds)
+
+
+def _judge_links(
+    shape: Shape, fit: Bools, kind: Ints, left_over: Bools, kinds: Sequence[NodeKind]
+) -> Iterator[tuple[Shortfall, int, int | None, int | None]]:
+    """What is left has the cards, but no set of them that the request accepts."""
+    best = np.zeros(len(kind), np.int64)
+    for row in np.flatnonzero(left_over).tolist():
+        wiring = kinds[int(kind[row])].wiring
+        mask = int((fit[row].astype(np.int64) << np.arange(fit.shape[1])).sum())
+        refusal = refuse_set(wiring, mask, shape.cards, require_nvlink=True) if wiring is not None else None
+        best[row] = refusal.largest_linked if refusal is not None else 1
+    yield _take(Shortfall.LINK, left_over.copy(), left_over, best, shape.cards)
+
+
+def _take(
+    shortfall: Shortfall, rows: Bools, left_over: Bools, have: Ints | None = None, need: int | None = None
+) -> tuple[Shortfall, int, int | None, int | None]:
+    mine = rows & left_over
+    left_over &= ~mine
+    best = int(have[mine].max()) if have is not None and mine.any() else None
+    return shortfall, int(mine.sum()), best, need

@@ -1,0 +1,254 @@
+"""Random histories of a site: what nodes, owners and engines may report, in any order, and plans in between.
+
+The choices come from a `random.Random`, so hypothesis can make and shrink a history and a plain seed can
+repeat one. Events are only those a real engine could send, plus late and repeated ones; grants and moves come
+only from `commit`, on plans that may have been made on an old snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from msgspec.structs import replace
+
+from aliquot.core import commit
+from aliquot.core.demand import next_epoch
+from aliquot.core.draft import Draft
+from aliquot.core.events import (
+    CardsFaulty,
+    Ended,
+    Event,
+    JobCancelled,
+    JobSubmitted,
+    NodeDrained,
+    NodeJoined,
+    NodeLost,
+    Outcome,
+    Started,
+    StartRefused,
+    Stopping,
+)
+from aliquot.core.ids import CardId, JobId
+from aliquot.core.inventory import Card, Node
+from aliquot.core.jobs import Request
+from aliquot.core.lifecycle import Phase
+from aliquot.core.records import Frozen
+from aliquot.core.settings import MixSource, Settings
+from aliquot.core.steps import Kill, Move, Plan, Start, Step, Tidy
+from aliquot.core.topology.wiring import pcie, uniform
+from aliquot.core.world import World
+from tests.support.build import H100, L40S, T4, a_job, a_node, a_request
+from tests.support.first_fit import as_placement, first_fit, seats_for
+
+SHAPES: tuple[Callable[[str], Node], ...] = (
+    lambda name: a_node(name, 2, model=T4, cpu=8_000, host=32_000),
+    lambda name: a_node(name, 4, model=L40S, cpu=16_000, host=64_000, numa=2, wiring=pcie(4, 2, 2)),
+    lambda name: a_node(name, 8, model=H100, cpu=32_000, host=256_000, numa=2, wiring=uniform(8, 18)),
+    lambda name: a_node(name, 0, cpu=8_000, host=16_000),
+)
+REQUESTS: tuple[tuple[Request, ...], ...] = (
+    (a_request(1, cpu=1_000, host=1_000),),
+    (a_request(4, cpu=5_000, host=9_001, traffic=700),),
+    (a_request(8),),
+    (a_request(1, memory=2_000, cpu=500),),
+    (a_request(1, memory=15_356),),
+    (a_request(2, compute=300, traffic=100),),
+    (a_request(1, memory=1_000, compute=1_000),),
+    (a_request(0, cpu=3_000, host=8_000),),
+    (a_request(3), a_request(5)),
+    (a_request(1, compute=250), a_request(1, compute=250), a_request(0, cpu=2_000)),
+)
+MIX = Settings(mix_source=MixSource.WINDOW, mix_window=6, mix_epoch=4, seed=5)
+
+
+class History:
+    """One site living through `step`s. `events` is its journal; `accepted` counts what commit let through."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.at = 0
+        self.world = World(window=MIX.mix_window)
+        self.events: list[Event] = []
+        self.stale: list[Frozen] = [self.world.freeze()]
+        self.accepted = 0
+        self._names = 0
+        for _ in range(2):
+            self._join()
+
+    def step(self) -> None:
+        """One thing happens, often than not a job or a plan."""
+        self.at += self.random.randrange(1, 2_000)
+        self.random.choice(_HAPPENINGS)(self)
+
+    def run(self, steps: int) -> History:
+        """`steps` things happen."""
+        for _ in range(steps):
+            self.step()
+        return self
+
+    def rebuilt(self, until: int | None = None) -> World:
+        """A world from the first `until` events of the journal."""
+        world = World(window=MIX.mix_window)
+        world.apply_all(self.events[:until])
+        return world
+
+    def record(self, *events: Event) -> None:
+        """Journal, then fold."""
+        for event in events:
+            self.events.append(event)
+            self.world.apply(event)
+
+    # --- nodes -----------------------------------------------------------------------------------------
+
+    def _join(self) -> None:
+        self._names += 1
+        self.record(NodeJoined(self.at, self.random.choice(SHAPES)(f"n{self._names}")))
+
+    def _report_anew(self) -> None:
+        """A node comes back, whole or smaller, or with another board in one slot."""
+        node = self._some_node()
+        change = self.random.randrange(5)
+        if change == 0 and node.cards:
+            node = replace(node, cards=node.cards[: self.random.randrange(len(node.cards))], wiring=None)
+        elif change == 1 and node.cards:
+            node = replace(node, cards=_swapped(node.cards, self.random.randrange(len(node.cards)), self.at))
+        elif change == 2:
+            node = replace(node, cpu_milli=node.cpu_milli // 2, host_mib=node.host_mib // 2)
+        elif change == 3 and node.cards:
+            worn = replace(node.cards[0].model, reserved_mib=node.cards[0].model.memory_mib // 2)
+            node = replace(node, cards=(replace(node.cards[0], model=worn), *node.cards[1:]))
+        elif change == 4:
+            node = SHAPES[self.random.randrange(len(SHAPES))](node.id.name)
+        self.record(NodeJoined(self.at, node))
+
+    def _lose(self) -> None:
+        self.record(NodeLost(self.at, self._some_node().id))
+
+    def _drain(self) -> None:
+        self.record(NodeDrained(self.at, self._some_node().id, self.random.random() < 0.5))
+
+    def _faulty(self) -> None:
+        node = self._some_node()
+        bad = tuple(card.uuid for card in node.cards if self.random.random() < 0.3)
+        self.record(CardsFaulty(self.at, node.id, bad))
+
+    def _some_node(self) -> Node:
+        return self.world.nodes[self.random.choice(self.world.node_at)].node
+
+    # --- owners ----------------------------------------------------------------------------------------
+
+    def _submit(self) -> None:
+        self._names += 1
+        job = a_job(
+            f"j{self._names}",
+            self.random.choice(REQUESTS),
+            at=self.at,
+            seq=self._names,
+            priority=self.random.randrange(2),
+        )
+        self.record(JobSubmitted(self.at, job))
+
+    def _cancel(self) -> None:
+        self.record(JobCancelled(self.at, self._some_job()))
+
+    def _some_job(self) -> JobId:
+        return JobId(self.random.choice([*sorted(self.world.jobs), f"j{self._names}", "never-heard-of"]))
+
+    # --- engines ---------------------------------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        """The engine answers one outstanding step."""
+        steps = self.world.outstanding()
+        if not steps:
+            return
+        step = self.random.choice(steps)
+        match step:
+            case Start() if self.random.random() < 0.3:
+                self.record(StartRefused(self.at, step.job, step.attempt, "in use"))
+            case Start() | Move():
+                self.record(Started(self.at, step.job, step.attempt))
+            case Kill():
+                self.record(Ended(self.at, step.job, step.attempt, Outcome.FAILED))
+
+    def _wind_up(self) -> None:
+        """Some attempt that holds something comes to its end, or near it."""
+        held = sorted(self.world.grants)
+        if not held:
+            return
+        job = self.random.choice(held)
+        attempt = self.world.jobs[job].attempt
+        end = self.random.randrange(4)
+        if end == 0:
+            self.record(Stopping(self.at, job, attempt))
+        else:
+            outcome = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST)[end - 1]
+            self.record(Ended(self.at, job, attempt, outcome))
+
+    def _repeat(self) -> None:
+        """Old news of owners and engines once more; what a node reports replaces what it was."""
+        old = self.random.choice(self.events)
+        if isinstance(old, (JobSubmitted, JobCancelled, Started, StartRefused, Stopping, Ended)):
+            self.record(old)
+
+    # --- plans -----------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        self._commit(self.world.freeze())
+
+    def _plan_late(self) -> None:
+        self._commit(self.random.choice(self.stale))
+
+    def _look(self) -> None:
+        self.stale = [*self.stale[-3:], self.world.freeze()]
+
+    def _epoch(self) -> None:
+        epoch = next_epoch(self.world, MIX, self.at)
+        if epoch is not None:
+            self.record(epoch)
+
+    def _commit(self, seen: Frozen) -> None:
+        steps = [*_some_moves(seen, self.random), *first_fit(seen, self.at).steps, Tidy(self.at)]
+        verdict = commit.check(Plan(seen.version, tuple(steps)), self.world.freeze(), self.at)
+        self.accepted += len(verdict.events) - 1
+        self.record(*verdict.events)
+
+
+def _some_moves(seen: Frozen, random: Random) -> list[Step]:
+    """Up to three moves of what runs, of one grant more than once now and then."""
+    draft = Draft(seen)
+    moves: list[Step] = []
+    held = [grant for job in sorted(seen.grants) for grant in seen.grants[job]]
+    for _ in range(random.randrange(4) if held else 0):
+        grant = random.choice(held)
+        record = seen.nodes[seen.node_at[random.randrange(seen.rows)]]
+        job = seen.jobs[grant.id.job]
+        seat = seats_for(job.job.members[grant.id.member], record, draft)
+        if seat is not None and job.phase in {Phase.RUNNING, Phase.STARTING}:
+            draft.book(seat)
+            moves.append(Move(grant.id.job, job.attempt, grant.id.member, as_placement(seat, record)))
+    return moves
+
+
+def _swapped(cards: tuple[Card, ...], slot: int, at: int) -> tuple[Card, ...]:
+    """Another board in `slot`."""
+    new = replace(cards[slot], uuid=CardId(f"{cards[slot].uuid}-swapped-{at}"))
+    return (*cards[:slot], new, *cards[slot + 1 :])
+
+
+_HAPPENINGS: tuple[Callable[[History], None], ...] = (
+    *[History._submit] * 5,
+    *[History._plan] * 4,
+    *[History._carry_out] * 4,
+    *[History._wind_up] * 3,
+    *[History._plan_late] * 2,
+    *[History._look] * 2,
+    *[History._repeat] * 2,
+    *[History._report_anew] * 2,
+    History._join,
+    History._lose,
+    History._drain,
+    History._faulty,
+    History._cancel,
+    History._epoch,
+)
