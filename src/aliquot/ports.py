@@ -39,6 +39,11 @@ class Journal(Protocol):
 class Cluster(Protocol):
     """The machines and those who submit to them. Speaks only in events, obeys only steps."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will happen any more unless a step is carried out; never so for live machines."""
+        ...
+
     def observe(self) -> Sequence[Event]:
         """What happened since the last call, in order; may be empty."""
         ...

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from aliquot.catalog import load_catalog
-from aliquot.config import encode_json, load_scenario
+from aliquot.config import load_scenario
+from aliquot.control.encode import encode_json
 from aliquot.core.workload import Scenario
 from tests.config.documents import CLUSTER, load
 

@@ -226,6 +226,8 @@ def test_a_move_is_refused_when_meanwhile(happens: Callable[[WorldBuilder], obje
         pytest.param(place("nobody", a_placement(N1, [0])), id="a place for a job nobody knows"),
         pytest.param(place("w", Placement(node_id("nowhere"))), id="a node nobody knows"),
         pytest.param(place("w", Placement(N0.id, (CardId("n1-g0"),), HALF)), id="a card of another node"),
+        pytest.param(place("w", a_placement(N0, [1, 1], HALF)), id="one card named twice"),
+        pytest.param(move("a", a_placement(N0, [1, 1], HALF)), id="a move to one card twice"),
     ],
 )
 def test_nonsense_is_refused_not_raised(step: Move | Place) -> None:

@@ -299,6 +299,15 @@ def test_an_owner_waits_so_long(begins: int | None, gone: bool) -> None:
     assert withdrawn == ([JobCancelled(500, JobId("j"))] if gone else [])
 
 
+@pytest.mark.parametrize("placed", [True, False])
+def test_a_job_of_no_patience_is_planned_for_once(placed: bool) -> None:
+    forecast = Forecast(a_scenario([NODE], [an_offer(a_job("j"), 100, patience=0)]))
+    assert [type(event) for event in forecast.observe()] == [NodeJoined, JobSubmitted]
+    forecast.carry_out([start()] if placed else [])
+    kinds = [type(event) for event in rest(forecast)]
+    assert kinds == ([Started, Ended] if placed else [JobCancelled])
+
+
 def test_a_job_that_is_over_is_not_withdrawn() -> None:
     forecast = Forecast(a_scenario([NODE], [an_offer(a_job("j"), 100, patience=500)]))
     forecast.observe()
@@ -306,7 +315,7 @@ def test_a_job_that_is_over_is_not_withdrawn() -> None:
     assert [type(event) for event in rest(forecast)] == [Started, Ended]
 
 
-def test_what_happens_at_one_instant_comes_as_nodes_ends_arrivals_withdrawals() -> None:
+def test_what_happens_at_one_instant_comes_as_nodes_ends_withdrawals_arrivals() -> None:
     offers = [
         an_offer(a_job("ends"), 500),
         an_offer(a_job("withdrawn"), patience=500),
@@ -316,7 +325,7 @@ def test_what_happens_at_one_instant_comes_as_nodes_ends_arrivals_withdrawals() 
     forecast.observe()
     forecast.carry_out([start(job="ends")])
     kinds = [type(event) for event in forecast.observe()]
-    assert kinds == [Started, NodeLost, Ended, JobSubmitted, JobCancelled]
+    assert kinds == [Started, NodeLost, Ended, JobCancelled, JobSubmitted]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.slices import Ask, Cut, Vector
 from aliquot.core.steps import Gate, Kill, Start, Wait
-from tests.support.build import H100, L40S, T4, a_request, node_id
+from tests.support.build import H100, L40S, T4, a_node, a_placement, a_request, node_id
 from tests.support.first_fit import first_fit
 from tests.support.same import excess, orphans, same_world
 from tests.support.worlds import WorldBuilder
@@ -359,6 +359,27 @@ def test_b21_a_whole_card_is_booked_in_every_dimension() -> None:
     site = fitted(T4, [Ask()])
     assert site.grant("j00").placement.vector == Vector(1000, 14_917, 1000)
     assert site.row("n")["left"] == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("tenants", "placed"),
+    [
+        pytest.param((3, 4), False, id="one card has a free quarter, the other none"),
+        pytest.param((2, 4), False, id="two free quarters on one card are not two cards"),
+        pytest.param((3, 3), True, id="a quarter of each"),
+    ],
+)
+def test_b19_two_shares_of_one_card_are_not_two_cards(tenants: tuple[int, int], placed: bool) -> None:
+    node = a_node("n", 2, model=T4)
+    quarter = Vector(250, 3_000, 250)
+    site = WorldBuilder().node(node)
+    for slot, count in enumerate(tenants):
+        for number in range(count):
+            name = f"t{slot}{number}"
+            site.submit(name, a_request(1, compute=250, memory=3_000))
+            site.granted(name, a_placement(node, [slot], quarter))
+    site.submit("two", a_request(2, compute=250, memory=3_000)).placed()
+    assert (site.phase("two") is Phase.STARTING) is placed
 
 
 # --- many at once, and turned away -------------------------------------------------------------------

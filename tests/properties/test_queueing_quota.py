@@ -56,8 +56,8 @@ def test_what_is_admitted_never_exceeds_what_any_node_may_use(
             book.add(leaf, ((0, amount),))
             running.append((leaf, amount))
         elif not starts and running:
-            leaf, amount = running.pop(pick % len(running))
-            book.remove(leaf, ((0, amount),))
+            gone, held = running.pop(pick % len(running))
+            book.remove(gone, ((0, held),))
         assert overdrawn(book) == []
         check_sums(book)
     for leaf, amount in running:
@@ -107,25 +107,26 @@ def test_what_a_queue_keeps_is_there_whatever_others_do(
         assert available(book, owner, 0) >= tree.kept[owner][0]
 
 
-@given(trees(), st.randoms(use_true_random=False), st.integers(1, 3))
+@given(trees(), st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
-def test_a_queue_within_its_nominal_gets_it_in_finite_time(
-    tree: QueueTree, random: object, width: int
-) -> None:
-    """Borrowers always wait with more; the owner's jobs are held for, so each starts once enough has ended."""
+def test_a_queue_within_its_nominal_gets_it_in_finite_time(tree: QueueTree, width: int) -> None:
+    """Borrowers always want more; what an owner waits for is held, so it starts once enough has ended."""
     promised = sum(tree.entitled[child][0] for child in tree.children[ROOT][:-1])
-    owners = [leaf for leaf in tree.leaves[:-1] if tree.entitled[leaf][0] >= width]
+    owners = [leaf for leaf in tree.leaves if tree.entitled[leaf][0] >= width]
     if promised > POOL or not owners:
         return
     book, owner, lineup = Book(tree), owners[0], Lineup(tree)
     running: list[tuple[int, int, int]] = []
-    for turn in range(40):
+    for turn in range(12):
         for leaf, amount, _ in [entry for entry in running if entry[2] <= turn]:
             book.remove(leaf, ((0, amount),))
         running = [entry for entry in running if entry[2] > turn]
         for leaf in tree.leaves:
-            amount = width if leaf == owner else 1
-            lineup.enter(Waiting(JobId(f"{turn}.{leaf}"), leaf, ((0, amount),), turn, leaf))
+            if turn == 0 and leaf == owner:
+                continue
+            for number in range(POOL):
+                amount = width if leaf == owner else 1
+                lineup.enter(Waiting(JobId(f"{number}.{leaf}"), leaf, ((0, amount),), turn, leaf))
         running += play(lineup, book, turn)
     assert sum(amount for leaf, amount, _ in running if leaf == owner) > tree.entitled[owner][0] - width
 

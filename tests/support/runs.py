@@ -26,16 +26,19 @@ class Run:
         self.seen_at: list[int] = []
         self.submit_times: dict[str, set[int]] = {}
 
-    def turn(self) -> bool:
-        """See, fold, plan, check, fold, carry out; False where nothing will ever happen again."""
-        self._record(self.forecast.observe())
-        now = self.forecast.state.now
-        verdict = commit.check(first_fit(self.world.freeze(), now), self.world.freeze(), now)
-        self._record(verdict.events)
-        self.forecast.carry_out(self.world.outstanding())
-        self.seen_at.append(now)
-        for job, record in self.world.jobs.items():
-            self.submit_times.setdefault(job, set()).add(record.job.submitted_ms)
+    def turn(self, crash: int | None = None) -> bool:
+        """See, fold, plan, check, fold, carry out; False where nothing will ever happen again.
+
+        `crash`: lose the world before this line (0 to 3) and go on with what the journal gives back, as a
+        restart does: what is owed is carried out first, again or for the first time.
+        """
+        lines = (self._see, self._decide, self._carry_out, self._note)
+        for number, line in enumerate(lines):
+            if number == crash:
+                self.world = World()
+                self.world.apply_all(self.events)
+                self._carry_out()
+            line()
         return not self.forecast.is_over
 
     def to_the_end(self) -> Self:
@@ -49,6 +52,21 @@ class Run:
         run = Run(self.scenario, Forecast(self.scenario, self.forecast.snapshot()))
         run._record(self.events)
         return run
+
+    def _see(self) -> None:
+        self._record(self.forecast.observe())
+
+    def _decide(self) -> None:
+        now, world = self.forecast.state.now, self.world.freeze()
+        self._record(commit.check(first_fit(world, now), world, now).events)
+
+    def _carry_out(self) -> None:
+        self.forecast.carry_out(self.world.outstanding())
+
+    def _note(self) -> None:
+        self.seen_at.append(self.forecast.state.now)
+        for job, record in self.world.jobs.items():
+            self.submit_times.setdefault(job, set()).add(record.job.submitted_ms)
 
     def _record(self, events: list[Event] | tuple[Event, ...]) -> None:
         self.events.extend(events)

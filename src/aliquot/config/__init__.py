@@ -1,10 +1,8 @@
 """The only reader of user configuration: documents in YAML or JSON into a scenario of the core.
 
-`load_scenario` is the door in, `encode_json` and `write_json` the way out.
 What a user wrote wrong is one `DocumentError` that names file, line, field, value and what would be right.
 """
 
-from aliquot.config.encode import encode_json, write_json
 from aliquot.config.environment import Environment, read_environment
 from aliquot.config.policies import BUILTIN
 from aliquot.config.scenario import load_scenario
@@ -14,8 +12,6 @@ __all__ = [
     "BUILTIN",
     "Environment",
     "Shelf",
-    "encode_json",
     "load_scenario",
     "read_environment",
-    "write_json",
 ]

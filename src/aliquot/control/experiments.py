@@ -6,8 +6,9 @@ by `bootstrap`; what an interface needs to know comes back as values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -78,17 +79,22 @@ class Experiments:
         return [self._observe(scenario, name, settings, progress) for name, settings in chosen]
 
     def replay(
-        self, trace: str, ask: ReplayAsk, policy: str, settings: Settings | None, progress: Progress | None = None
+        self,
+        trace: str,
+        ask: ReplayAsk,
+        policy: str,
+        changes: Mapping[str, object] = MappingProxyType({}),
+        progress: Progress | None = None,
     ) -> RunResult:
-        """One run of a public workload under a policy by name, or with `settings` of one's own."""
+        """One run of a public workload under a policy by name; `changes` replace fields of its settings."""
         loader = self._replays.get(trace)
         if loader is None:
             raise NotFoundError(f"no trace {trace!r}; there are {', '.join(sorted(self._replays))}")
         scenario = loader(ask)
-        name, found = (policy, settings) if settings is not None else find_policy(scenario, policy)
+        name, settings = find_policy(scenario, policy)
+        settings = msgspec.structs.replace(settings, **changes)
         observation = Observation(scenario, by_load=True)
-        run = Run(scenario, found, self._engine, (observation,), progress)
-        run.finish()
+        Run(scenario, settings, self._engine, (observation,), progress).finish()
         return observation.result(name, seed=ask.seed, standing=Standing.REPLAY)
 
     def explain(

@@ -49,7 +49,7 @@ class Run:
         """Turn until nothing happens any more."""
         self._begin()
         total, last = len(self.scenario.offers), 0
-        while self.loop.turn():
+        while self._go_on():
             done = self.world.tally.submitted
             if self._progress is not None and done != last:
                 self._progress(done, total)
@@ -61,7 +61,7 @@ class Run:
         self._begin()
         if at_ms is not None:
             self.loop.clock.wake_at(at_ms + 1)
-        while (at_ms is None or self.loop.clock.now() <= at_ms) and self.loop.turn():
+        while (at_ms is None or self.loop.clock.now() <= at_ms) and self._go_on():
             yield self.loop.clock.now()
 
     def waits(self) -> list[Wait]:
@@ -72,6 +72,10 @@ class Run:
     def never(self) -> int:
         """Waiting jobs that no node of the site could ever hold."""
         return sum(wait.gate is Gate.NEVER for wait in self.waits())
+
+    def _go_on(self) -> bool:
+        """One turn; False where it did nothing and nothing is to come."""
+        return self.loop.turn() or not self.loop.cluster.is_over
 
     def _begin(self) -> None:
         """With the mix of the whole list, the first epoch is known before anything else happens."""

@@ -1,7 +1,7 @@
 """Virtual time: what would happen if the steps of plans were carried out.
 
 The pure heart of the `sim` engine, of what-if and of predicted starts. Time jumps from one happening to the
-next; ties are broken by kind (nodes, ends, arrivals, withdrawals) and then by order of scheduling, so equal
+next; ties are broken by kind (nodes, ends, withdrawals, arrivals) and then by order of scheduling, so equal
 inputs give equal events. The whole state is one value that can be written down and gone on from.
 """
 

@@ -7,6 +7,7 @@ the columns, and never leaves the core.
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -67,11 +68,7 @@ class Grant(msgspec.Struct, frozen=True):
     seat: Seat | None
 
 
-def bits(mask: int) -> list[int]:
+@lru_cache(maxsize=1 << 16)
+def bits(mask: int) -> tuple[int, ...]:
     """Indices of the set bits, lowest first."""
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found
+    return tuple(at for at in range(mask.bit_length()) if mask >> at & 1)

@@ -73,6 +73,7 @@ class NodeKind(msgspec.Struct, frozen=True):
     wiring: Wiring | None
     cpu_milli: int
     host_mib: int
+    numa_nodes: int  # 0: unknown
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -93,6 +94,7 @@ def kind_of(node: Node) -> NodeKind:
         node.wiring,
         node.cpu_milli,
         node.host_mib,
+        len(node.numa),
     )
 
 

@@ -35,7 +35,7 @@ class WiredChooser:
         self._speeds = speeds
 
     def choose(
-        self, kind: int, free_mask: int, cards: int, need: Need, traffic_row: Sequence[int]
+        self, kind: int, free_mask: int, cards: int, traffic_row: Sequence[int], need: Need
     ) -> tuple[int, float]:
         """(cards as a mask, cost in milli-cards), or (0, 0.0) where no free set satisfies `need`.
 

@@ -65,7 +65,7 @@ class Memo:
         self._placer = Placer(
             [hardware_of(kind) for kind in kinds],
             dict(settings.policy),
-            chooser=lambda kind, free, count, traffic: self._chooser.choose(kind, free, count, Need(), traffic),
+            chooser=self._chooser.choose,
             engine=settings.engine,
         )
 

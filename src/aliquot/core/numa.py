@@ -14,7 +14,7 @@ def split_host(
 
     Spread evenly over the NUMA nodes of the cards first; what they lack comes from the others.
     """
-    if not chunk.numa_cpu[place].any() and not chunk.numa_host[place].any():
+    if kind.numa_nodes == 0:
         return ()
     columns = range(chunk.numa_cpu.shape[1])
     near = sorted({numa for at in bits(mask) if (numa := kind.card_numa[at]) is not None and numa in columns})

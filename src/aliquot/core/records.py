@@ -92,18 +92,33 @@ def queue_key(job: Job) -> QueueKey:
 
 def seat_of(placement: Placement, record: NodeRecord) -> Seat | None:
     """`placement` in rows and bits, or None where one of its cards is not on the node."""
-    seat = remains_of(placement, record)
-    return seat if seat.mask.bit_count() == len(placement.cards) else None
+    mask = _mask(placement, record)
+    return None if mask.bit_count() != len(placement.cards) else _seat(placement, record, mask)
 
 
 def remains_of(placement: Placement, record: NodeRecord) -> Seat:
     """`placement` in rows and bits as far as its cards are on the node."""
+    return _seat(placement, record, _mask(placement, record))
+
+
+def _mask(placement: Placement, record: NodeRecord) -> int:
     mask = 0
     for card in placement.cards:
         at = record.index_of.get(card)
         if at is not None:
             mask |= 1 << at
+    return mask
+
+
+def _seat(placement: Placement, record: NodeRecord, mask: int) -> Seat:
+    # by position: twice as fast, and this is done twice for every decision
     return Seat(
-        record.row, mask, placement.vector, placement.whole, placement.cpu, placement.host, placement.numa,
+        record.row,
+        mask,
+        placement.vector,
+        placement.whole,
+        placement.cpu,
+        placement.host,
+        placement.numa,
         placement.edges,
-    )  # fmt: skip
+    )

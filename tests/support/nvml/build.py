@@ -20,7 +20,8 @@ SOURCES: Final = Path(__file__).parent
 ROOT: Final = SOURCES.parents[2]
 SONAME: Final = "libnvidia-ml.so.1"
 FLAGS: Final = (
-    "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread"
+    "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden",
+    "-pthread",
 )  # fmt: skip  # one line reads as the command
 
 

@@ -44,7 +44,8 @@ BOARDS: Final = {
     "a100-40": Board("NVIDIA A100-SXM4-40GB", 40960, 613, 0x20B010DE, (8, 0), 7, 6912, 400, cut="a100-40"),
     "a100-80": Board("NVIDIA A100-SXM4-80GB", 81920, 769, 0x20B210DE, (8, 0), 7, 6912, 400, cut="a100-80"),
     "h100-80": Board(
-        "NVIDIA H100 80GB HBM3", 81559, 551, 0x233010DE, (9, 0), 9, 16896, 700, cut="h100-80", resetless=True, pcie=5
+        "NVIDIA H100 80GB HBM3", 81559, 551, 0x233010DE, (9, 0), 9, 16896, 700,
+        cut="h100-80", resetless=True, pcie=5,
     ),
     "a30": Board("NVIDIA A30", 24576, 512, 0x20B710DE, (8, 0), 7, 3584, 165, cut="a30"),
     "l40s": Board("NVIDIA L40S", 46068, 601, 0x26B910DE, (8, 9), 8, 18176, 350, (96, 93, 89)),
@@ -104,11 +105,23 @@ def _dgx_a100(name: str) -> Machine:
     numa = (3, 3, 1, 1, 7, 7, 5, 5)
     buses = (0x07, 0x0F, 0x47, 0x4E, 0x87, 0x90, 0xB7, 0xBD)
     places = tuple(
-        Place("a100-40", card_uuid(name, i), bus, node, ((16 * node, 16 * node + 15), (128 + 16 * node, 143 + 16 * node)))
+        Place(
+            "a100-40",
+            card_uuid(name, i),
+            bus,
+            node,
+            ((16 * node, 16 * node + 15), (128 + 16 * node, 143 + 16 * node)),
+        )
         for i, (bus, node) in enumerate(zip(buses, numa, strict=True))
     )
     return Machine(
-        name, places, _by_node(numa, PXB), ((SWITCH,) * 12,) * 8, link_version=3, link_mbps=25781, fabric=False
+        name,
+        places,
+        _by_node(numa, PXB),
+        ((SWITCH,) * 12,) * 8,
+        link_version=3,
+        link_mbps=25781,
+        fabric=False,
     )
 
 
@@ -144,15 +157,25 @@ def _v100_cube(name: str) -> Machine:
         ends[a] += [b] * count
         ends[b] += [a] * count
     links = tuple(tuple(far) for far in ends)
-    return Machine(name, places, _by_node(numa, PIX), links, link_version=2, link_mbps=25781, driver="535.183.01", cuda=12020)
+    return Machine(
+        name,
+        places,
+        _by_node(numa, PIX),
+        links,
+        link_version=2,
+        link_mbps=25781,
+        driver="535.183.01",
+        cuda=12020,
+    )
 
 
 def _mixed(name: str) -> Machine:
-    """Two bridged A100 80 GB, two L40S, one T4 of which nobody knows the NUMA node; no peers across models."""
+    """Two bridged A100 80 GB, two L40S, one T4 whose NUMA node nobody knows; no peers across models."""
     boards = ("a100-80", "a100-80", "l40s", "l40s", "t4")
     numa = (0, 0, 1, 1, None)
     places = tuple(
-        Place(board, card_uuid(name, i), 0x31 + 0x10 * i, node) for i, (board, node) in enumerate(zip(boards, numa, strict=True))
+        Place(board, card_uuid(name, i), 0x31 + 0x10 * i, node)
+        for i, (board, node) in enumerate(zip(boards, numa, strict=True))
     )
     links: tuple[tuple[int | str | None, ...], ...] = ((1,) * 12, (0,) * 12, (), (), ())
     return Machine(

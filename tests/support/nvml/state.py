@@ -27,7 +27,11 @@ from tests.support.nvml.machines import BOARDS, MIB, NO_ANSWER, SWITCH, Board, M
 
 VARIABLE: Final = "ALIQUOT_NVML_STATE"
 XID: Final = 8  # nvmlEventTypeXidCriticalError
-KINDS: Final = {"compute": CONSTANTS["SIM_COMPUTE"], "graphics": CONSTANTS["SIM_GRAPHICS"], "mps": CONSTANTS["SIM_MPS"]}
+KINDS: Final = {
+    "compute": CONSTANTS["SIM_COMPUTE"],
+    "graphics": CONSTANTS["SIM_GRAPHICS"],
+    "mps": CONSTANTS["SIM_MPS"],
+}
 CODES: Final = {
     "NOT_SUPPORTED": 3, "NO_PERMISSION": 4, "NOT_FOUND": 6, "DRIVER_NOT_LOADED": 9, "TIMEOUT": 10,
     "FUNCTION_NOT_FOUND": 13,
@@ -47,7 +51,7 @@ class SimulatedNvml:
         self.library = build_library()
         self._native = load_native(self.library)
         self._folder = None if path else tempfile.TemporaryDirectory(prefix="aliquot-nvml-")
-        self.path = path or Path(self._folder.name) / "state"  # type: ignore[union-attr]  # made when no path is
+        self.path = path or Path(self._folder.name if self._folder else "") / "state"
         self._open(fresh=machine is not None)
         if machine is not None:
             self._native.sim_format(self._address)
@@ -66,7 +70,12 @@ class SimulatedNvml:
     def env(self, **more: str) -> dict[str, str]:
         """An environment in which `libnvidia-ml.so.1` is this library and shows this machine."""
         paths = [str(self.library.parent), os.environ.get("LD_LIBRARY_PATH", "")]
-        return {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths)), VARIABLE: str(self.path), **more}
+        return {
+            **os.environ,
+            "LD_LIBRARY_PATH": ":".join(filter(None, paths)),
+            VARIABLE: str(self.path),
+            **more,
+        }
 
     @contextmanager
     def here(self) -> Iterator[Self]:
@@ -118,7 +127,7 @@ class SimulatedNvml:
             self._native.sim_reset_card(self._address, card)
 
     def reboot(self) -> None:
-        """A reboot: instances, processes and injected errors are gone; MIG mode stays only where it is kept."""
+        """A reboot: instances, processes and injected errors are gone; MIG mode stays where it is kept."""
         with self.edit() as state:
             for card in range(state.devices):
                 device = state.device[card]
@@ -154,7 +163,7 @@ class SimulatedNvml:
         memory_util: int = 0,
         follow: bool = False,
     ) -> None:
-        """Somebody uses a card. Memory None is "not reported"; `follow` ends the entry with the real process."""
+        """Somebody uses a card. Memory None is "not reported"; `follow` ends it with the real process."""
         with self.edit() as state:
             row = next(row for row in state.device[card].process if row.pid == 0)
             row.kind, row.memory = KINDS[kind], NA64 if memory_mib is None else memory_mib * MIB
@@ -200,7 +209,12 @@ class SimulatedNvml:
             fault = state.fault[free]
             fault.symbol = symbol.encode()
             fault.device, fault.code = -1 if card is None else card, CODES[code] if code else 0
-            fault.skip, fault.left, fault.delay_ms, fault.hits = skip, -1 if times is None else times, delay_ms, 0
+            fault.skip, fault.left, fault.delay_ms, fault.hits = (
+                skip,
+                -1 if times is None else times,
+                delay_ms,
+                0,
+            )
             state.faults = max(state.faults, free + 1)
 
     def clear_faults(self) -> None:
@@ -248,7 +262,12 @@ def load_native(library: Path) -> ctypes.CDLL:
     for name in ("sim_format", "sim_lock", "sim_unlock"):
         getattr(native, name).argtypes = [ctypes.c_void_p]
         getattr(native, name).restype = None
-    native.sim_post.argtypes = [ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_uint64] * 2, *[ctypes.c_uint32] * 2]
+    native.sim_post.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_uint32,
+        *[ctypes.c_uint64] * 2,
+        *[ctypes.c_uint32] * 2,
+    ]
     native.sim_post.restype = None
     native.sim_reset_card.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
     native.sim_reset_card.restype = None
@@ -288,29 +307,33 @@ def fill_state(state: Any, machine: Machine) -> None:
 def place_fields(position: int, place: Place, board: Board, machine: Machine) -> dict[str, object]:
     """The fields of one card."""
     shutdown, slowdown, most = board.temperatures
+    pages = 0 if board.architecture < 7 else None  # taken out of use before Ampere, rows remapped since
     return {
         "name": board.name, "uuid": place.uuid, "serial": f"13240{position:08d}" if board.serial else "",
         "part_number": "900-00000-0000-000", "bus_id": f"{place.domain:08X}:{place.bus:02X}:00.0",
         "domain": place.domain, "bus": place.bus, "slot": 0, "pci_device_id": board.pci_device_id,
         "pci_subsystem_id": 0x100010DE, "minor": position, "module": position, "board": place.bus << 8,
         "brand": board.brand, "architecture": board.architecture, "capability_major": board.capability[0],
-        "capability_minor": board.capability[1], "cores": board.cores, "bus_width": 5120, "numa": place.numa, "own_numa": None,
+        "capability_minor": board.capability[1], "cores": board.cores, "bus_width": 5120, "numa": place.numa,
+        "own_numa": None,
         "cpus": cpu_words(place.cpus), "memory_total": board.memory_mib * MIB,
         "memory_reserved": board.reserved_mib * MIB, "memory_base_used": 0,
         "bar1_total": None if board.unified else 1 << 36, "unified": int(board.unified), "compute_mode": 0,
         "persistence": 1, "gpu_util": 0, "memory_util": 0, "temperature": 34,
-        "memory_temperature": None if board.name.startswith("Tesla") else 32, "shutdown_temperature": shutdown,
+        "memory_temperature": None if board.name.startswith("Tesla") else 32,
+        "shutdown_temperature": shutdown,
         "slowdown_temperature": slowdown, "max_temperature": most, "fan": None,
         "power_mw": board.power_w * 130, "power_limit_mw": board.power_w * 1000,
         "power_default_mw": board.power_w * 1000, "power_least_mw": board.power_w * 250,
         "power_most_mw": board.power_w * 1000, "energy_mj": 1000, "performance": 0,
         "clocks": [210, 210, 1215, 1155], "max_clocks": [1410, 1410, 1215, 1290], "throttle": 1,
-        "pcie_generation": board.pcie, "pcie_max_generation": board.pcie, "pcie_width": 16, "pcie_max_width": 16,
+        "pcie_generation": board.pcie, "pcie_max_generation": board.pcie,
+        "pcie_width": 16, "pcie_max_width": 16,
         "ecc_current": 1 if board.ecc else None, "ecc_pending": 1 if board.ecc else None,
-        "retired_single": 0 if board.architecture < 7 else None, "retired_double": 0 if board.architecture < 7 else None,
-        "retired_pending": 0 if board.architecture < 7 else None,
-        "remapped_corrected": 0 if board.architecture >= 7 and board.ecc else None,
-        "recovery_action": 0, "fabric_state": 3 if machine.fabric else None, "c2c": 1 if board.unified else None,
+        "retired_single": pages, "retired_double": pages, "retired_pending": pages,
+        "remapped_corrected": 0 if pages is None and board.ecc else None,
+        "recovery_action": 0, "fabric_state": 3 if machine.fabric else None,
+        "c2c": 1 if board.unified else None,
         "mig_current": 0 if board.cut else None, "mig_pending": 0 if board.cut else None,
         "mig_change": CONSTANTS["SIM_MIG_AT_ONCE" if board.resetless else "SIM_MIG_NEEDS_RESET"],
     }  # fmt: skip  # a table reads by rows
@@ -328,7 +351,8 @@ def fill_cuts(device: Any, board: Board) -> None:
             "name": cut.name, "id": cut.id, "enumeration": cut.enumeration, "compute_slices": cut.slices,
             "size": cut.size, "memory_mib": cut.memory_mib, "sm_count": cut.sm_count, "copy_engines": copy,
             "decoders": decode, "encoders": encode, "jpeg": jpeg, "ofa": flow, "max_instances": cut.most,
-            "media_extension": int(cut.name.endswith("+me")), "placements": len(cut.starts), "starts": cut.starts,
+            "media_extension": int(cut.name.endswith("+me")), "placements": len(cut.starts),
+            "starts": cut.starts,
         }  # fmt: skip  # a table reads by rows
         set_fields(row, fields)
 

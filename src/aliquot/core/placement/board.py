@@ -13,10 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from aliquot.core.columns import CHUNK, DIMS, NodeChunk
-from aliquot.core.placement.cells import I32, Cells, blank_cells
+from aliquot.core.placement.cells import I32, I64, U32, Cells, blank_cells
 from aliquot.core.placement.shapes import Ask, Hardware, Shape, effective
 
 Absorb = Callable[..., int]
+Column = I32 | U32 | I64
 ChangedSince = Callable[[Cells, int, int, int, I32], int]
 
 
@@ -160,7 +161,7 @@ def full_table(hardware: Sequence[Hardware], cards: int) -> I32:
 def _engine(compiled: bool) -> tuple[Absorb, ChangedSince]:
     if not compiled:
         return absorb_plain, changed_since_plain
-    from aliquot.core.placement.kernels import sync  # noqa: PLC0415 - numba is loaded only where it is used
+    from aliquot.core.placement.kernels import sync
 
     return sync.absorb, sync.changed_since
 
@@ -168,10 +169,10 @@ def _engine(compiled: bool) -> tuple[Absorb, ChangedSince]:
 def absorb_plain(
     cells: Cells,
     kind: I32,
-    usable: np.ndarray,
-    idle: np.ndarray,
-    cpu: np.ndarray,
-    host: np.ndarray,
+    usable: U32,
+    idle: U32,
+    cpu: I64,
+    host: I64,
     left: I32,
     traffic: I32,
     first: int,
@@ -181,8 +182,15 @@ def absorb_plain(
     end: int,
 ) -> int:
     """The twin of `kernels.sync.absorb`."""
-    columns = ((cells.kind, kind), (cells.usable, usable), (cells.idle, idle), (cells.cpu, cpu))
-    columns += ((cells.host, host), (cells.left, left), (cells.traffic, traffic))
+    columns: tuple[tuple[Column, Column], ...] = (
+        (cells.kind, kind),
+        (cells.usable, usable),
+        (cells.idle, idle),
+        (cells.cpu, cpu),
+        (cells.host, host),
+        (cells.left, left),
+        (cells.traffic, traffic),
+    )
     here, there = slice(first + start, first + stop), slice(start, stop)
     differs = cells.changed[here] < 0
     for mine, theirs in columns:

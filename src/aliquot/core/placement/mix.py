@@ -19,7 +19,7 @@ class Demand(NamedTuple):
     """A shape (host memory left out) and how many requests of the mix ask for it."""
 
     shape: Shape
-    count: int
+    times: int
 
 
 class DemandMix(msgspec.Struct, frozen=True):
@@ -30,12 +30,12 @@ class DemandMix(msgspec.Struct, frozen=True):
     @property
     def total(self) -> int:
         """Requests counted."""
-        return sum(demand.count for demand in self.demands)
+        return sum(demand.times for demand in self.demands)
 
     @property
     def milli(self) -> int:
         """GPU milli asked for by all of them together."""
-        return sum(demand.count * demand.shape.milli for demand in self.demands)
+        return sum(demand.times * demand.shape.milli for demand in self.demands)
 
     def typical(self, percent: int = 95) -> DemandMix:
         """The most frequent demands that cover `percent` of the requests, as FGD's typical pods are."""
@@ -45,7 +45,7 @@ class DemandMix(msgspec.Struct, frozen=True):
             if covered * 100 >= percent * self.total:
                 break
             kept.append(demand)
-            covered += demand.count
+            covered += demand.times
         return DemandMix(tuple(kept))
 
 
@@ -64,4 +64,4 @@ def _rank(demand: Demand) -> tuple[object, ...]:
     per_card = shape.milli // shape.cards if shape.cards else 0
     asks = tuple(tuple(-part for part in ask) for ask in shape.ask)
     masks = tuple(-mask for mask in shape.eligible)
-    return (-demand.count, -shape.cpu, -per_card, -shape.cards, -shape.spec, masks, asks, shape.whole)
+    return (-demand.times, -shape.cpu, -per_card, -shape.cards, -shape.spec, masks, asks, shape.whole)

@@ -9,20 +9,20 @@ asks a `SetChooser`, which knows the wiring.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from aliquot.core.columns import DIMS
 from aliquot.core.placement.board import Board, View
-from aliquot.core.placement.cells import F64, I32, U32, Request, Scores, blank_scores
+from aliquot.core.placement.cells import F64, I32, U32, Cells, Request, Scores, blank_scores
 from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies import DEFAULT, Policy, build
 from aliquot.core.placement.policies.blend import Blend
 from aliquot.core.placement.policies.classic import Rule
 from aliquot.core.placement.policies.protocol import Terms
-from aliquot.core.placement.policies.rows import NO_CARDS, fit_mask, read_row
+from aliquot.core.placement.policies.rows import NO_CARDS, fit_masks
 from aliquot.core.placement.policies.valued import Measure, ValuePolicy
 from aliquot.core.placement.reasons import Shortfall, shortfalls
 from aliquot.core.placement.shapes import Hardware, Shape, step, without_host
@@ -33,8 +33,13 @@ NOT_GIVEN: U32 = np.zeros(0, np.uint32)
 class SetChooser(Protocol):
     """Which cards of a node a request for several takes: the business of topology."""
 
-    def __call__(self, kind: int, free: int, count: int, traffic: Sequence[int]) -> tuple[int, float]:
-        """The mask of `count` cards out of `free`, and a loss for how badly they are wired; mask 0: refused."""
+    def __call__(
+        self, kind: int, free: int, count: int, traffic: Sequence[int], need: object
+    ) -> tuple[int, float]:
+        """The mask of `count` cards out of `free`, and a loss for how badly they are wired; mask 0: refused.
+
+        `need` is the shape's, as its maker left it there.
+        """
 
 
 class Choice(NamedTuple):
@@ -62,6 +67,7 @@ class Placer:
         self.board = Board(hardware, compiled=self.compiled)
         self.policy = _policy_of(policy, compiled=self.compiled)
         self._chooser = chooser
+        self._fit_masks = _fit_masks(compiled=self.compiled)
         self._mix = DemandMix()
         self._epoch = -1
         self._seed = 0
@@ -183,17 +189,21 @@ class Placer:
             column.scores.loss[row] += loss
 
     def _choose_sets(self, column: _Column, rows: list[int]) -> tuple[U32, dict[int, float]]:
+        """Cards for each row where the shape fits, and what their wiring costs; the same sets are asked once."""
         assert self._chooser is not None
-        given = np.zeros(self.board.cells.kind.shape[0], np.uint32)
+        cells, request, shape = self.board.cells, column.request, column.shape
+        given = np.zeros(cells.kind.shape[0], np.uint32)
         penalty: dict[int, float] = {}
-        for at in rows:
-            row = read_row(self.board.cells, at)
-            free = fit_mask(row, column.request)
-            if free:
-                traffic = tuple(self.board.cells.traffic[at].tolist())
-                mask, loss = self._chooser(row.kind, free, column.shape.cards, traffic)
-                given[at] = mask
-                penalty[at] = loss if mask else np.inf
+        chosen: dict[tuple[int, int, bytes], tuple[int, float]] = {}
+        for at, free in zip(rows, self._fit_masks(cells, request, rows), strict=True):
+            if not free:
+                continue
+            kind, traffic = int(cells.kind[at]), cells.traffic[at]
+            key = (kind, free, traffic.tobytes())
+            if key not in chosen:
+                chosen[key] = self._chooser(kind, free, shape.cards, traffic.tolist(), shape.need)
+            mask, loss = chosen[key]
+            given[at], penalty[at] = mask, loss if mask else np.inf
         return given, penalty
 
     def _choice(self, column: _Column, row: int, scores: Scores | None = None) -> Choice:
@@ -263,6 +273,20 @@ def request_of(shape: Shape, hardware: Sequence[Hardware]) -> Request:
             lowered[kind] = steps.pop() if len(steps) == 1 else -1
     eligible = np.array(shape.eligible, np.uint32).reshape(kinds)
     return Request(shape.cpu, shape.host, shape.cards, shape.whole, shape.milli, ask, eligible, lowered)
+
+
+def _fit_masks(*, compiled: bool) -> Callable[[Cells, Request, list[int]], list[int]]:
+    if not compiled:
+        return fit_masks
+    from aliquot.core.placement.kernels import fit
+
+    def run(cells: Cells, request: Request, rows: list[int]) -> list[int]:
+        wanted = np.array(rows, np.int32)
+        out = np.zeros(wanted.shape[0], np.int64)
+        fit.fit_masks(cells, request, wanted, out)
+        return [int(mask) for mask in out]
+
+    return run
 
 
 def _policy_of(policy: str | Rule | Measure | Mapping[str, float], *, compiled: bool) -> Policy:

@@ -54,11 +54,11 @@ def scarcity_of(mix: DemandMix, weights: Weights, rows: int, kinds: int) -> Scar
     for demand in mix.demands:
         accepts = tuple(mask != 0 for mask in demand.shape.eligible)
         if demand.shape.milli > 0 and any(accepts) and not all(accepts):
-            groups[accepts] += demand.count * demand.shape.milli
+            groups[accepts] += demand.times * demand.shape.milli
     ordered = sorted(groups.items())
     whole = [[demand for demand in mix.demands if demand.shape.cards == size] for size in SIZES]
-    counts = [sum(demand.count for demand in part) for part in whole]
-    cpus = [sum(demand.count * demand.shape.cpu for demand in part) for part in whole]
+    counts = [sum(demand.times for demand in part) for part in whole]
+    cpus = [sum(demand.times * demand.shape.cpu for demand in part) for part in whole]
     return Scarcity(
         row_milli=np.zeros(rows, np.int64),
         row_kind=np.full(rows, -1, np.int64),

@@ -8,17 +8,19 @@ Draws come from a counter-based generator, so they are the same on every platfor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from aliquot.core.columns import MEMORY
+from aliquot.core.columns import DIMS
 from aliquot.core.placement.cells import I32, I64
 from aliquot.core.placement.mix import Demand, DemandMix
-from aliquot.core.placement.shapes import MILLI, Hardware, step
+from aliquot.core.placement.shapes import MILLI, Ask, Hardware
 
 FIELDS: Final = 9
 CPU, CARDS, WHOLE, GAIN, COUNT, ELIGIBLE, ASK = range(7)  # ASK, ASK + 1, ASK + 2: the three dimensions
+NO_CARD: Final[Ask] = (MILLI, 0, MILLI)
 MASK64: Final = (1 << 64) - 1
 Pod = tuple[int, ...]
 
@@ -54,19 +56,28 @@ def typical_tables(mix: DemandMix, hardware: Sequence[Hardware], cards: int) -> 
 
 
 def is_flat(mix: DemandMix, hardware: Sequence[Hardware]) -> bool:
-    """Whether every demand takes the dimensions of every card in proportion, and the cards of a node are alike."""
+    """Whether one number per card says all: cards of a node alike, dimensions asked for in proportion.
+
+    A dimension that no demand asks for does not count; a demand for whole cards takes all of them anyway.
+    """
+    shared = [demand.shape for demand in mix.demands if demand.shape.cards and not demand.shape.whole]
     for kind, facts in enumerate(hardware):
+        everything = (1 << len(facts.full)) - 1
         if len(set(facts.full)) > 1:
             return False
-        for demand in mix.demands:
-            eligible = demand.shape.eligible[kind]
-            if demand.shape.cards == 0 or eligible == 0:
-                continue
-            if eligible & ((1 << len(facts.full)) - 1) != (1 << len(facts.full)) - 1:
-                return False
-            if facts.full and step(demand.shape, kind, facts.full[0]) < 0:
-                return False
+        if any(d.shape.cards and 0 < d.shape.eligible[kind] & everything < everything for d in mix.demands):
+            return False
+        here = [shape.ask[kind] for shape in shared if shape.eligible[kind]]
+        asked = [dim for dim in range(DIMS) if any(ask[dim] for ask in here)]
+        if facts.full and not all(_in_proportion(ask, facts.full[0], asked) for ask in here):
+            return False
     return True
+
+
+def _in_proportion(ask: Ask, full: Ask, dims: Sequence[int]) -> bool:
+    """Whether the ask is the same part of the card in all `dims`, to a milli of it."""
+    parts = [Fraction(ask[dim] * MILLI, full[dim]) for dim in dims if full[dim] > 0]
+    return not parts or max(parts) - min(parts) <= 1
 
 
 def uniform(seed: int, counter: int) -> int:
@@ -81,25 +92,27 @@ def pod_of(demand: Demand, kind: int, facts: Hardware, *, flat: bool) -> Pod:
     """A demand as a node kind sees it; ELIGIBLE is 0 where the kind can't serve it."""
     shape = demand.shape
     if shape.cards == 0:
-        return (shape.cpu, 0, 0, 0, demand.count, shape.eligible[kind], 0, 0, 0)
+        return (shape.cpu, 0, 0, 0, demand.times, shape.eligible[kind], 0, 0, 0)
     ask = shape.ask[kind]
     if not flat:
-        return (shape.cpu, shape.cards, int(shape.whole), shape.milli, demand.count, shape.eligible[kind], *ask)
-    full = facts.full[0] if facts.full else (MILLI, 0, MILLI)
-    milli = MILLI if shape.whole else max(step(shape, kind, full), _largest(ask, full))
+        return (shape.cpu, shape.cards, int(shape.whole), shape.milli, demand.times, shape.eligible[kind], *ask)
+    full = facts.full[0] if facts.full else NO_CARD
+    milli = MILLI if shape.whole else _largest(ask, full)
     whole = int(milli >= MILLI)
-    return (shape.cpu, shape.cards, whole, shape.cards * milli, demand.count, shape.eligible[kind], milli, 0, 0)
+    gain = shape.cards * milli
+    return (shape.cpu, shape.cards, whole, gain, demand.times, shape.eligible[kind], milli, 0, 0)
 
 
-def _largest(ask: tuple[int, int, int], full: tuple[int, int, int]) -> int:
-    return max((-(-have * MILLI // of) for have, of in zip(ask, full, strict=True) if of > 0), default=0)
+def _largest(ask: Ask, full: Ask) -> int:
+    """The milli-cards asked for in the dimension that takes most, to the nearest milli."""
+    return max(((have * MILLI + of // 2) // of for have, of in zip(ask, full, strict=True) if of > 0), default=0)
 
 
 def _draw(mix: DemandMix, plan: Plan, seed: int) -> I64:
     """[streams, length] indices of demands, drawn with their shares."""
     if not mix.demands:
         return np.zeros((plan.streams, 0), np.int64)
-    steps = np.cumsum([demand.count for demand in mix.demands])
+    steps = np.cumsum([demand.times for demand in mix.demands])
     total = int(steps[-1])
     draws = [uniform(seed, at) * total >> 64 for at in range(plan.streams * plan.length)]
     picked = np.searchsorted(steps, np.array(draws, np.int64), side="right")
@@ -183,4 +196,4 @@ def _card_classes(mix: DemandMix, hardware: Sequence[Hardware], cards: int, *, f
     return result
 
 
-__all__ = ["MEMORY", "Plan", "Pod", "Tables", "is_flat", "stream_tables", "typical_tables", "uniform"]
+__all__ = ["Plan", "Pod", "Tables", "is_flat", "stream_tables", "typical_tables", "uniform"]

@@ -1,7 +1,8 @@
 """What a node state is worth, in plain Python: the twin of `kernels.values`, and the arrays both share.
 
-A state is (profile, cpu left, falling codes of the cards). In a flat mix the code of a card is its `effective`
-milli; else idle | class | compute | memory | bandwidth side by side. Values are integers, summed over streams.
+A state is (profile, cpu left, falling codes of the cards). In a flat mix the code of a card is its
+`effective` milli; else idle | class | compute | memory | bandwidth side by side. Values are integers, summed
+over streams.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BARE: Final = (1 << IDLE_AT) - 1
 
 
 class Demands(NamedTuple):
-    """`streams.Tables` as the kernels want them. `fragments`: measure what can't be used instead of what packs."""
+    """`streams.Tables` as the kernels want them. `fragments`: measure what can't be used, not what packs."""
 
     fragments: bool
     flat: bool
@@ -34,11 +35,11 @@ class Demands(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Values by state, open addressing. `count`: entries in use, values worked out so far."""
+    """Values by state, open addressing. `tally`: entries in use, values worked out so far."""
 
     keys: I64  # [capacity, words]; word 0 is 0 where free
     values: I64  # [capacity]
-    count: I64  # [2]
+    tally: I64  # [2]
 
 
 class Worth(NamedTuple):

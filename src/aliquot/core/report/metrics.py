@@ -89,7 +89,7 @@ class Metric(msgspec.Struct, frozen=True):
 
 WINDOWS: Final = {
     Span.RUN: Bilingual("from the start to the last completion, or as given", "从开始到最后完成，或指定区间"),
-    Span.SAMPLES: Bilingual("mean of the samples taken", "各采样点的平均"),
+    Span.SAMPLES: Bilingual("mean of the samples, each for as long as it stood", "采样值按持续时间加权平均"),
     Span.JOBS: Bilingual("all jobs seen", "全部作业"),
 }
 

@@ -52,13 +52,14 @@ class Observation:
     ) -> RunResult:
         """The run so far. The scenario's own notes come first; `never`: jobs found to fit nowhere, ever."""
         readings = self.meter.readings()
+        fragmentation = self.recorder.fragmentation(readings.window.end_ms)
         return RunResult(
             scenario=self._scenario.name,
             policy=policy,
             seed=seed,
             variant=variant,
             standing=standing,
-            scorecard=score(readings, fragmentation=self.recorder.fragmentation(), never=never),
+            scorecard=score(readings, fragmentation=fragmentation, never=never),
             timeline=self.recorder.timeline(readings),
             assumptions=assumptions,
             notes=(*self._scenario.notes, *notes),

@@ -6,6 +6,7 @@ else one for as many neighbouring nodes as needed; the Gantt keeps the first 2,0
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -136,10 +137,20 @@ class Recorder:
             self._samples = self._samples[::2]
             self._spacing *= 2
 
-    def fragmentation(self) -> float | None:
-        """Mean of FGD's rate over the samples where anything was free; None without one."""
-        rates = [rate for _, _, sample in self._samples if (rate := sample.rate) is not None]
-        return float(sum(rates) / len(rates)) if rates else None
+    def fragmentation(self, until_ms: int) -> float | None:
+        """Mean of FGD's rate where anything was free; None without a sample.
+
+        In time each sample counts for as long as it stood; by load each percent counts once.
+        """
+        samples = [(at, sample.rate) for at, _, sample in self._samples if at <= until_ms]
+        ends = [at for at, _ in samples[1:]] + [until_ms]
+        weighed = [
+            (1 if self._by_load else end - at, float(rate))
+            for (at, rate), end in zip(samples, ends, strict=True)
+            if rate is not None
+        ]
+        weight = sum(weight for weight, _ in weighed)
+        return math.fsum(weight * rate for weight, rate in weighed) / weight if weight else None
 
     # --- the result ------------------------------------------------------------------------------------
 

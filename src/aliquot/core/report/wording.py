@@ -50,7 +50,7 @@ def format_change(change: float | None, unit: Unit) -> Bilingual:
         return Bilingual(f"{points} pts", f"{points} 个百分点")
     if not change:
         return Bilingual("±0", "±0")
-    size = format_value(abs(change), unit)
+    size = _square_minutes(abs(change)) if unit is Unit.MS2 else format_value(abs(change), unit)
     sign = "+" if change > 0 else "−"
     return Bilingual(sign + size.en, sign + size.zh)
 
@@ -136,9 +136,13 @@ def _ratio(value: float) -> Bilingual:
 
 def _variance(value: float) -> Bilingual:
     """In squared minutes; its root beside it, since nobody thinks in squared minutes."""
+    text, root = _square_minutes(value), format_duration(value**0.5)
+    return Bilingual(f"{text.en} (σ {root.en})", f"{text.zh} (σ {root.zh})")
+
+
+def _square_minutes(value: float) -> Bilingual:
     text = _number(value / 3.6e9, 1)
-    root = format_duration(value**0.5)
-    return Bilingual(f"{text} min² (σ {root.en})", f"{text} 分² (σ {root.zh})")
+    return Bilingual(f"{text} min²", f"{text} 分²")
 
 
 _FORMATS: Final[dict[Unit, Callable[[float], Bilingual]]] = {

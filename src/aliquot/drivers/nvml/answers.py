@@ -22,14 +22,24 @@ class NotPermittedError(PermanentError):
     """This user may not ask or change that."""
 
 
+class RefusedArgumentError(PermanentError):
+    """The driver does not know this argument: a link beyond the last one, a version it has not."""
+
+
+class TimedOutError(TemporaryError):
+    """The driver did not answer in time, or what was waited for did not happen."""
+
+
 class NoDriverError(PermanentError):
     """No library, or no driver behind it: this process can speak to no card."""
 
 
+INVALID_ARGUMENT: Final = 2
 NOT_SUPPORTED: Final = 3
 NO_PERMISSION: Final = 4
 NOT_FOUND: Final = 6
 DRIVER_NOT_LOADED: Final = 9
+TIMEOUT: Final = 10
 LIBRARY_NOT_FOUND: Final = 12
 FUNCTION_NOT_FOUND: Final = 13
 GPU_IS_LOST: Final = 15
@@ -40,6 +50,14 @@ DEPRECATED: Final = 26
 # The card or the driver has no such fact.
 NOT_REPORTED: Final = frozenset({NOT_SUPPORTED, FUNCTION_NOT_FOUND, NO_DATA, VERSION_MISMATCH, DEPRECATED})
 
+_PERMANENT: Final[dict[int, type[PermanentError]]] = {
+    INVALID_ARGUMENT: RefusedArgumentError,
+    NO_PERMISSION: NotPermittedError,
+    NOT_FOUND: NotThereError,
+    DRIVER_NOT_LOADED: NoDriverError,
+    LIBRARY_NOT_FOUND: NoDriverError,
+    GPU_IS_LOST: CardLostError,
+}
 _MEANING: Final = {
     1: "the driver's library was not opened",
     2: "the driver does not accept this argument",
@@ -81,14 +99,7 @@ def explain_code(code: int) -> str:
 def error_for(code: int, symbol: str, card: str) -> DriverError:
     """The exception for a code that is not an answer, naming the card and the question."""
     text = f"{card + ': ' if card else ''}{explain_code(code)} ({symbol})"
-    if code == GPU_IS_LOST:
-        return CardLostError(text)
-    if code in {DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND}:
-        return NoDriverError(text)
-    if code == NOT_FOUND:
-        return NotThereError(text)
-    if code == NO_PERMISSION:
-        return NotPermittedError(text)
     if code in _RETRY_MS:
-        return TemporaryError(text, _RETRY_MS[code])
-    return PermanentError(text)
+        kind = TimedOutError if code == TIMEOUT else TemporaryError
+        return kind(text, _RETRY_MS[code])
+    return _PERMANENT.get(code, PermanentError)(text)

@@ -1,4 +1,4 @@
-"""Reads one card. What identifies and sizes it must be readable; any other fact may stay unknown, with a notice.
+"""Reads one card. What identifies and sizes it must be readable; other facts may stay unknown, with a notice.
 
 A card's model is the catalogue's, found by the driver's name for it, with the sizes the driver reports.
 """
@@ -88,9 +88,7 @@ def read_memory(nvml: Nvml, handle: Any, card: str) -> Memory:
     return Memory(None, None, None)
 
 
-def size_model(
-    source: CardSource, uuid: str, name: str, memory: Memory
-) -> tuple[CardModel, list[Notice]]:
+def size_model(source: CardSource, uuid: str, name: str, memory: Memory) -> tuple[CardModel, list[Notice]]:
     """The catalogue's model with measured sizes. Raises PermanentError where nothing gives a size."""
     known = source.models.get(name.casefold())
     notices = []
@@ -162,7 +160,11 @@ def _capability(nvml: Nvml, handle: Any, card: str) -> tuple[int, int] | None:
 def _usability(card: CardReading) -> list[Notice]:
     found = []
     if card.compute_mode is ComputeMode.PROHIBITED:
-        found.append(Notice(NoticeKind.NOT_USABLE, f"{card.uuid}: compute mode PROHIBITED, no job can use it", card.uuid))
+        found.append(
+            Notice(
+                NoticeKind.NOT_USABLE, f"{card.uuid}: compute mode PROHIBITED, no job can use it", card.uuid
+            )
+        )
     if card.mig is not None and card.mig.enabled and not card.mig.devices:
         text = f"{card.uuid}: MIG is on and there is no slice; no job can use it until one is made"
         found.append(Notice(NoticeKind.NOT_USABLE, text, card.uuid))

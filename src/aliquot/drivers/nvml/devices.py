@@ -16,7 +16,7 @@ _DISPLAY: Final = ("0x0300", "0x0302")  # PCI classes: VGA and 3D controllers
 
 
 def find_cards(root: Path) -> tuple[str, ...]:
-    """Bus addresses (`0000:07:00.0`) of NVIDIA's display devices, ascending; empty where nothing shows any."""
+    """Bus addresses (`0000:07:00.0`) of NVIDIA's display devices, ascending; () where none shows."""
     found = []
     for device in _devices(root):
         vendor, kind = read_text(device / "vendor"), read_text(device / "class")
@@ -26,7 +26,7 @@ def find_cards(root: Path) -> tuple[str, ...]:
 
 
 def device_path(root: Path, address: str) -> tuple[str, ...] | None:
-    """The way to a device from its host bridge on: ("pci0000:00", "0000:00:01.0", ...); None where unknown."""
+    """The way to a device from its host bridge on, ("pci0000:00", "0000:00:01.0"); None if unknown."""
     return path_of(root / "sys/bus/pci/devices" / address)
 
 

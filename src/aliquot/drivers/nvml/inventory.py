@@ -1,21 +1,22 @@
 """The machine's NVIDIA cards: detects them, keeps their handles, samples them.
 
 Finding nothing has three shapes and they are kept apart: no card and no driver (Absent), cards that cannot be
-seen (Failed), and some cards of which others are lost (Found, with notices). `root` is where the kernel's tree
-is looked for, "/" but in tests.
+seen (Failed), and some cards of which others are lost (Found, with notices). `root` is where the kernel's
+tree is looked for, "/" but in tests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from aliquot.core.errors import DriverError, PermanentError, TemporaryError
 from aliquot.core.ids import CardId, NodeId
-from aliquot.core.inventory import Card, CardModel, Node, models_by_name
+from aliquot.core.inventory import CardModel, models_by_name
 from aliquot.core.topology.wiring import MAX_CARDS
 from aliquot.drivers.nvml.answers import NoDriverError
+from aliquot.drivers.nvml.assembly import build_node, find_missing, nothing_there, read_fabric, seat_on_host
 from aliquot.drivers.nvml.binding import Nvml
 from aliquot.drivers.nvml.cards import CardSource, read_card
 from aliquot.drivers.nvml.devices import device_path, find_cards
@@ -23,7 +24,6 @@ from aliquot.drivers.nvml.host import Host, read_host
 from aliquot.drivers.nvml.modes import change_compute_mode
 from aliquot.drivers.nvml.nics import Seat, read_nics
 from aliquot.drivers.nvml.readings import (
-    Absent,
     CardReading,
     ComputeMode,
     Detection,
@@ -36,8 +36,6 @@ from aliquot.drivers.nvml.readings import (
 from aliquot.drivers.nvml.telemetry import sample_cards
 from aliquot.drivers.nvml.watch import FaultWatch
 from aliquot.drivers.nvml.wiring import read_wiring
-
-_FABRIC_DONE: Final = 3
 
 
 class NvmlInventory:
@@ -56,17 +54,17 @@ class NvmlInventory:
             nvml = self._open()
             count = int(nvml.call("nvmlDeviceGetCount"))
             if count == 0:
-                return _nothing(on_bus, "the driver is loaded and shows none")
+                return nothing_there(on_bus, "the driver is loaded and shows none")
             return self._read(nvml, count, on_bus)
         except NoDriverError as error:
-            return _nothing(on_bus, str(error))
+            return nothing_there(on_bus, str(error))
         except TemporaryError as error:
             return Failed(str(error), error.retry_after_ms)
         except DriverError as error:
             return Failed(str(error))
 
     def sample(self, at: int) -> Sample:
-        """How the cards of the last detection are used. Raises DriverError where the driver cannot be opened."""
+        """How the cards of the last detection are used. Raises DriverError if nothing can be opened."""
         return sample_cards(self._open(), self._handles, at)
 
     def set_compute_mode(self, card: CardId, expected: ComputeMode, wanted: ComputeMode) -> None:
@@ -98,26 +96,29 @@ class NvmlInventory:
         host = read_host(self._root)
         notices: list[Notice] = []
         cards, handles = self._read_cards(nvml, count, host, notices)
-        notices += _missing(on_bus, cards, count)
+        notices += find_missing(on_bus, cards, count)
         if not cards:
             reasons = "; ".join(notice.text for notice in notices)
             return Failed(f"the driver counts {count} cards and none can be read: {reasons}")
         lost = count - len(cards)
         if len(cards) > MAX_CARDS:
-            text = f"{len(cards)} cards, a node holds {MAX_CARDS}: the last {len(cards) - MAX_CARDS} are left out"
+            text = (
+                f"{len(cards)} cards, a node holds {MAX_CARDS}: those after card {MAX_CARDS - 1} are left out"
+            )
             notices.append(Notice(NoticeKind.CARDS_LEFT_OUT, text))
             cards, handles = cards[:MAX_CARDS], handles[:MAX_CARDS]
         self._handles = {card.uuid: handle for card, handle in zip(cards, handles, strict=True)}
-        nics = read_nics(self._root, tuple(Seat(device_path(self._root, card.pci), card.numa) for card in cards))
+        nics = read_nics(
+            self._root, tuple(Seat(device_path(self._root, card.pci), card.numa) for card in cards)
+        )
         wiring, doubts = read_wiring(nvml, handles, cards, nics)
-        notices += [*doubts, *_fabric(nvml, handles, cards)]
-        node = build_node(self._node, host, cards)
+        notices += [*doubts, *read_fabric(nvml, handles, cards)]
         return Found(
-            node=Node(**{**_fields(node), "wiring": wiring}),
+            node=build_node(self._node, host, cards, wiring),
             cards=tuple(cards),
             notices=tuple(notices),
             driver=str(nvml.ask("nvmlSystemGetDriverVersion") or ""),
-            cuda=_cuda(nvml.ask("nvmlSystemGetCudaDriverVersion")),
+            cuda=_cuda_version(nvml.ask("nvmlSystemGetCudaDriverVersion")),
             lost=lost,
         )
 
@@ -132,9 +133,16 @@ class NvmlInventory:
                 handle = nvml.call("nvmlDeviceGetHandleByIndex", index, card=f"card {index}")
                 card, doubts = read_card(source, handle, index)
             except DriverError as error:
-                notices.append(Notice(NoticeKind.CARD_UNREADABLE, f"card {index} is left out: {error}", str(index)))
+                notices.append(
+                    Notice(NoticeKind.CARD_UNREADABLE, f"card {index} is left out: {error}", str(index))
+                )
                 continue
-            cards.append(card)
+            cards.append(seat_on_host(card, host, doubts))
             handles.append(handle)
             notices += doubts
         return cards, handles
+
+
+def _cuda_version(number: Any | None) -> str:
+    """`13000` is 13.0."""
+    return "" if number is None else f"{int(number) // 1000}.{int(number) % 1000 // 10}"

@@ -75,6 +75,8 @@ def _of_profile(nvml: Nvml, handle: Any, profile: int, most: int, card: str) -> 
     for position in range(count.value):
         about = nvml.call("nvmlGpuInstanceGetInfo", array[position], card=card)
         found.append(
-            GpuInstance(int(about.id), int(about.profileId), int(about.placement.start), int(about.placement.size))
+            GpuInstance(
+                int(about.id), int(about.profileId), int(about.placement.start), int(about.placement.size)
+            )
         )
     return found

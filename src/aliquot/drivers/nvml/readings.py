@@ -65,7 +65,7 @@ class GpuInstance(msgspec.Struct, frozen=True):
 
 
 class MigState(msgspec.Struct, frozen=True):
-    """MIG mode of a card that has it. `pending` differs while a reset is due; `instances` None: not permitted."""
+    """MIG mode of a card that has it. `pending` differs while a reset is due; `instances` None: unknown."""
 
     enabled: bool
     pending: bool
@@ -118,7 +118,7 @@ class NoticeKind(Enum):
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """One sentence for a person, with a kind for a program; `card` is a UUID or a bus address, "" for none."""
+    """One sentence for a person, with a kind for a program; `card` is a UUID or bus address, "" for none."""
 
     kind: NoticeKind
     text: str
@@ -165,7 +165,7 @@ Detection = Found | Absent | Failed
 
 
 class CardSample(msgspec.Struct, frozen=True):
-    """One card at one moment. Percents as the driver says; None is not reported. `lost`: it did not answer."""
+    """One card at one moment. Percents as the driver says; None is not reported. `lost`: no answer."""
 
     uuid: CardId
     used_mib: int | None = None  # without what the driver keeps for itself
@@ -182,6 +182,32 @@ class Sample(msgspec.Struct, frozen=True):
     cards: tuple[CardSample, ...]
 
 
+class CardFault(msgspec.Struct, frozen=True):
+    """An Xid of a card, or of one slice of it. `xid` None: the card stopped answering without saying why."""
+
+    card: CardId
+    xid: int | None
+    gi: int | None = None
+    ci: int | None = None
+
+
+class Watch(Protocol):
+    """A listener for critical errors. Each has every event that came after it was made."""
+
+    @property
+    def unwatched(self) -> tuple[CardId, ...]:
+        """Cards that cannot be listened to."""
+        ...
+
+    def wait(self, timeout_ms: int) -> tuple[CardFault, ...]:
+        """Faults since the last call, at once if any, else within `timeout_ms`; () if none came."""
+        ...
+
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
 class Inventory(Protocol):
     """What a kind of cards offers the engine: look once, then watch."""
 
@@ -195,6 +221,10 @@ class Inventory(Protocol):
 
     def set_compute_mode(self, card: CardId, expected: ComputeMode, wanted: ComputeMode) -> None:
         """Change who may use a card, if it is as expected; already as wanted is fine. Raises DriverError."""
+        ...
+
+    def watch(self) -> Watch:
+        """Listen to the cards of the last detection from now on. Raises DriverError."""
         ...
 
     def close(self) -> None:

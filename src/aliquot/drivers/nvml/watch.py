@@ -6,49 +6,48 @@ A lost card makes the driver answer at once and for ever, so it is reported once
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ctypes import c_void_p, cast
 from typing import Any, Final
 
-import msgspec
-
-from aliquot.core.errors import DriverError, TemporaryError
+from aliquot.core.errors import DriverError
 from aliquot.core.ids import CardId
-from aliquot.drivers.nvml.answers import CardLostError
+from aliquot.drivers.nvml.answers import CardLostError, TimedOutError
 from aliquot.drivers.nvml.binding import Nvml
+from aliquot.drivers.nvml.readings import CardFault
 
 _WHOLE: Final = 0xFFFFFFFF
 
 
-class CardFault(msgspec.Struct, frozen=True):
-    """An Xid of a card, or of one slice of it. `xid` None: the card stopped answering without saying why."""
-
-    card: CardId
-    xid: int | None
-    gi: int | None = None
-    ci: int | None = None
-
-
 class FaultWatch:
-    """Listens to the given cards from now on. `unwatched` are those that cannot be listened to."""
+    """Listens to the given cards from now on."""
 
     def __init__(self, nvml: Nvml, handles: Mapping[CardId, Any]) -> None:
         self._nvml, self._handles = nvml, dict(handles)
-        self.unwatched: tuple[CardId, ...] = ()
+        self._unwatched: tuple[CardId, ...] = ()
         self._set: Any = None
         self._listen()
 
+    @property
+    def unwatched(self) -> tuple[CardId, ...]:
+        """Cards that the driver does not let us listen to."""
+        return self._unwatched
+
     def wait(self, timeout_ms: int) -> tuple[CardFault, ...]:
-        """Faults since the last call: at once if there are any, else within `timeout_ms`. Raises DriverError."""
+        """Faults since the last call, at once if any, else within `timeout_ms`. Raises DriverError."""
         found: list[CardFault] = []
         limit = timeout_ms
         while True:
             try:
                 event = self._nvml.call("nvmlEventSetWait_v2", self._set, limit)
             except CardLostError:
-                found += self._drop_lost()
+                lost = self._drop_lost()
+                if not lost:
+                    return tuple(found)
+                found += lost
                 limit = 0
                 continue
-            except TemporaryError:
-                return tuple(found)  # nothing more came in time
+            except TimedOutError:
+                return tuple(found)
             limit = 0
             fault = self._fault(event)
             if fault is not None:
@@ -67,11 +66,15 @@ class FaultWatch:
         for uuid, handle in self._handles.items():
             try:
                 self._nvml.call(
-                    "nvmlDeviceRegisterEvents", handle, self._nvml.binding.nvmlEventTypeXidCriticalError, self._set, card=uuid
+                    "nvmlDeviceRegisterEvents",
+                    handle,
+                    self._nvml.binding.nvmlEventTypeXidCriticalError,
+                    self._set,
+                    card=uuid,
                 )
             except DriverError:
                 unwatched.append(uuid)
-        self.unwatched = tuple(unwatched)
+        self._unwatched = tuple(unwatched)
 
     def _drop_lost(self) -> list[CardFault]:
         """The driver does not say which card is lost: ask each, and listen to the rest anew."""
@@ -103,6 +106,4 @@ class FaultWatch:
 
 def _address(handle: Any) -> int | None:
     """What a handle points at: two handles of one card are equal only by that."""
-    from ctypes import c_void_p, cast
-
     return cast(handle, c_void_p).value

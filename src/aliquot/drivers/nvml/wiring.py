@@ -14,6 +14,7 @@ from aliquot.core.errors import DriverError
 from aliquot.core.topology.cpus import Ranges
 from aliquot.core.topology.links import NVLINK_MBS, PCIE_MBS, Link
 from aliquot.core.topology.wiring import Nic, Wiring, assemble
+from aliquot.drivers.nvml.answers import RefusedArgumentError
 from aliquot.drivers.nvml.binding import Nvml
 from aliquot.drivers.nvml.cards import set_bits
 from aliquot.drivers.nvml.devices import short_address
@@ -77,16 +78,17 @@ def read_wiring(
 
 
 def read_links(nvml: Nvml, handle: Any, card: CardReading) -> Links:
-    """The card's NVLinks. Raises DriverError; a card without any has none, and says so at the first."""
+    """The card's NVLinks; a number may be missing in between, one beyond the last is refused. DriverError."""
     to_cards: dict[str, int] = {}
     to_switch = down = 0
     version = None
     for number in range(int(nvml.binding.NVML_NVLINK_MAX_LINKS)):
-        active = nvml.ask("nvmlDeviceGetNvLinkState", handle, number, card=card.uuid)
-        if active is None:
+        try:
+            active = nvml.ask("nvmlDeviceGetNvLinkState", handle, number, card=card.uuid)
+        except RefusedArgumentError:
             break
         if not active:
-            down += 1
+            down += active is not None
             continue
         version = nvml.ask("nvmlDeviceGetNvLinkVersion", handle, number, card=card.uuid)
         if nvml.ask("nvmlDeviceGetNvLinkRemoteDeviceType", handle, number, card=card.uuid) == _SWITCH:
@@ -127,9 +129,13 @@ def _read_pair(
         ancestor = nvml.ask("nvmlDeviceGetTopologyCommonAncestor", *handles, card=name)
         peer = nvml.ask("nvmlDeviceGetP2PStatus", *handles, _READ, card=name)
     except DriverError as error:
-        notices.append(Notice(NoticeKind.WIRING_UNKNOWN, f"how near they are is unknown: {error}", cards[1].uuid))
+        notices.append(
+            Notice(NoticeKind.WIRING_UNKNOWN, f"how near they are is unknown: {error}", cards[1].uuid)
+        )
         return Pair(Link.NV if links else Link.UNKNOWN, links, False)
-    level = Link.NV if links else Link.UNKNOWN if ancestor is None else _LEVELS.get(int(ancestor), Link.UNKNOWN)
+    level = (
+        Link.NV if links else Link.UNKNOWN if ancestor is None else _LEVELS.get(int(ancestor), Link.UNKNOWN)
+    )
     blocked = peer is not None and int(peer) not in {_PEER_OK, _PEER_UNKNOWN}
     return Pair(level, links, blocked)
 

@@ -15,6 +15,11 @@ class SimCluster:
     def __init__(self, forecast: Forecast) -> None:
         self.forecast = forecast
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the scenario has run out."""
+        return self.forecast.is_over
+
     def now(self) -> int:
         """Virtual milliseconds since the scenario began."""
         return self.forecast.state.now

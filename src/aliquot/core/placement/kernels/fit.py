@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from aliquot.core.placement.cells import Cells, Request
-from aliquot.core.placement.kernels.jit import inlined
+from aliquot.core.placement.cells import I32, I64, Cells, Request
+from aliquot.core.placement.kernels.jit import compiled
 
 
-@inlined
+@compiled
 def lowest(mask: int, count: int) -> int:
     """The `count` lowest bits of `mask`."""
     taken = 0
@@ -19,18 +19,18 @@ def lowest(mask: int, count: int) -> int:
     return taken
 
 
-@inlined
+@compiled
 def fits_card(cells: Cells, request: Request, row: int, kind: int, card: int) -> bool:
     """Whether one card has room. The caller has checked that the card is usable and eligible."""
     if request.whole:
-        return ((cells.idle[row] >> card) & 1) == 1
-    for dim in range(request.ask.shape[1]):
+        return bool((cells.idle[row] >> card) & 1)
+    for dim in range(request.ask.shape[1]):  # noqa: SIM110 - numba compiles loops, not generators
         if cells.left[row, card, dim] < request.ask[kind, dim]:
             return False
     return True
 
 
-@inlined
+@compiled
 def fit_mask(cells: Cells, request: Request, row: int) -> int:
     """Cards with room, or 0 where the row can't serve the request at all (bit 31: fits without cards)."""
     kind = cells.kind[row]
@@ -48,7 +48,14 @@ def fit_mask(cells: Cells, request: Request, row: int) -> int:
     return mask if count >= request.cards else 0
 
 
-@inlined
+@compiled
+def fit_masks(cells: Cells, request: Request, rows: I32, out: I64) -> None:
+    """`fit_mask` of each of `rows`."""
+    for at in range(rows.shape[0]):
+        out[at] = fit_mask(cells, request, rows[at])
+
+
+@compiled
 def after(cells: Cells, request: Request, row: int, kind: int, card: int) -> int:
     """`effective` of a card once the request is booked on it."""
     if request.whole:
@@ -63,4 +70,4 @@ def after(cells: Cells, request: Request, row: int, kind: int, card: int) -> int
             if of > 0:
                 have = cells.left[row, card, dim] - request.ask[kind, dim]
                 left = min(left, (have * 1000 + of // 2) // of)
-    return max(min(left, 999), 0)
+    return int(max(min(left, 999), 0))

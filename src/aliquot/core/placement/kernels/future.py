@@ -7,11 +7,12 @@ which leaves the choice exactly as if all had been: a skipped row cannot be leas
 from __future__ import annotations
 
 import math
+
 import numpy as np
 
 from aliquot.core.placement.cells import I32, I64, U32, Cells, Request, Scores
 from aliquot.core.placement.kernels.fit import after, fit_mask, lowest
-from aliquot.core.placement.kernels.jit import compiled, inlined
+from aliquot.core.placement.kernels.jit import compiled
 from aliquot.core.placement.kernels.values import rehash, sort_falling, value_of
 from aliquot.core.placement.scarcity import Scarcity
 from aliquot.core.placement.worth import BARE, CLASS_AT, IDLE_AT, Demands, Table, Worth
@@ -22,19 +23,20 @@ TIE = 1e-9
 NONE = 1 << 31
 
 
-@inlined
+@compiled
 def code_of(cells: Cells, row: int, kind: int, card: int, flat: bool, card_class: I32) -> int:
     """The code of a card as it is; 0 when it may not be used."""
     if flat:
-        return cells.effective[row, card]
+        return int(cells.effective[row, card])
     if not (cells.usable[row] >> card) & 1:
         return 0
     left = cells.left[row, card]
     code = (np.int64(left[0]) << 32) | (np.int64(left[1]) << 10) | np.int64(left[2])
-    return code | (np.int64(card_class[kind, card]) << CLASS_AT) | (np.int64((cells.idle[row] >> card) & 1) << IDLE_AT)
+    code |= np.int64(card_class[kind, card]) << CLASS_AT
+    return int(code | (np.int64((cells.idle[row] >> card) & 1) << IDLE_AT))
 
 
-@inlined
+@compiled
 def code_after(cells: Cells, request: Request, row: int, kind: int, card: int, flat: bool, card_class: I32) -> int:
     """The code of a card once the request is booked on it."""
     if request.whole:
@@ -44,10 +46,10 @@ def code_after(cells: Cells, request: Request, row: int, kind: int, card: int, f
     ask = request.ask[kind]
     asked = (np.int64(ask[0]) << 32) | (np.int64(ask[1]) << 10) | np.int64(ask[2])
     bare = code_of(cells, row, kind, card, flat, card_class) & BARE
-    return bare - asked
+    return int(bare - asked)
 
 
-@inlined
+@compiled
 def slots_of(idle: int, cpu: int, size: int, slot_cpu: int) -> int:
     """Whole slots of `size` cards in a row with `idle` idle cards, as far as its cpu goes."""
     slots = idle // size
@@ -56,7 +58,7 @@ def slots_of(idle: int, cpu: int, size: int, slot_cpu: int) -> int:
     return slots
 
 
-@inlined
+@compiled
 def count_bits(mask: int) -> int:
     count = 0
     while mask:
@@ -65,7 +67,7 @@ def count_bits(mask: int) -> int:
     return count
 
 
-@inlined
+@compiled
 def judge(lost: float, rounded: bool, scale: float) -> float:
     """The loss of losing value `lost`: plainly scaled, or FGD's whole points of 100."""
     if rounded:
@@ -73,7 +75,7 @@ def judge(lost: float, rounded: bool, scale: float) -> float:
     return lost / scale
 
 
-@inlined
+@compiled
 def score_row(
     cells: Cells,
     request: Request,
@@ -184,7 +186,7 @@ def score_row(
         scores.lost[row, at] = had - slots_of(idle_after, cpu, 2 << at, slot_cpu)
 
 
-@inlined
+@compiled
 def recount(cells: Cells, scarce: Scarcity, row: int) -> None:
     """Bring what a row contributes to the totals up to date."""
     kind = cells.kind[row]
@@ -205,7 +207,7 @@ def recount(cells: Cells, scarce: Scarcity, row: int) -> None:
         scarce.row_slots[row, at] = slots
 
 
-@inlined
+@compiled
 def reprice(scarce: Scarcity) -> None:
     """Price and reserve from the totals; the formulas are in `scarcity`."""
     total = 0
@@ -233,13 +235,13 @@ def reprice(scarce: Scarcity) -> None:
         scarce.reserve[at] = scarce.kappa * 1000.0 * (2 << at) * min(1.0, wanted)
 
 
-@inlined
+@compiled
 def extra(cells: Cells, request: Request, scores: Scores, scarce: Scarcity, row: int) -> float:
     """Price and reserve of a row, in a fixed order."""
     result = scarce.price[cells.kind[row]] * request.milli
     for at in range(3):
         result += scarce.reserve[at] * scores.lost[row, at]
-    return result
+    return float(result)
 
 
 @compiled
@@ -318,7 +320,7 @@ def decide(
     return -1
 
 
-@inlined
+@compiled
 def least_exact(
     cells: Cells, request: Request, scores: Scores, scarce: Scarcity, rows: int, host: int, barred: int
 ) -> float:

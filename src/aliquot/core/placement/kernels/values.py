@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from aliquot.core.placement.cells import I32, I64
-from aliquot.core.placement.kernels.jit import compiled, inlined
+from aliquot.core.placement.kernels.jit import compiled
 from aliquot.core.placement.worth import CPU_CEILING, PACKED, Demands, Table
 
 FAR = np.int32(1 << 20)
 
 
-@inlined
+@compiled
 def sort_falling(codes: I64) -> None:
     """Insertion sort, largest first."""
     for at in range(1, codes.shape[0]):
@@ -28,7 +28,7 @@ def sort_falling(codes: I64) -> None:
         codes[place + 1] = code
 
 
-@inlined
+@compiled
 def write_key(profile: int, cpu: int, codes: I64, flat: bool, key: I64) -> None:
     """The state as words; word 0 is never 0."""
     key[0] = ((profile + 1) << 48) | cpu
@@ -43,14 +43,14 @@ def write_key(profile: int, cpu: int, codes: I64, flat: bool, key: I64) -> None:
         key[word] = (key[word] << 10) | codes[at]
 
 
-@inlined
+@compiled
 def place_of(key: I64, last: int) -> int:
     """Where a state's entry is looked for first."""
     mixed = np.uint64(0x9E3779B97F4A7C15)
     for at in range(key.shape[0]):
         mixed = (mixed ^ np.uint64(key[at])) * np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(29)
-    return np.int64(mixed & np.uint64(last))
+    return int(np.int64(mixed & np.uint64(last)))
 
 
 @compiled
@@ -66,11 +66,11 @@ def rehash(old: Table, new: Table) -> None:
         for word in range(old.keys.shape[1]):
             new.keys[place, word] = old.keys[at, word]
         new.values[place] = old.values[at]
-    new.count[0] = old.count[0]
-    new.count[1] = old.count[1]
+    new.tally[0] = old.tally[0]
+    new.tally[1] = old.tally[1]
 
 
-@inlined
+@compiled
 def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64, key: I64, scratch: I64, left: I32) -> int:
     """The value of a state, from the table or worked out now. `codes` fall; `key` and `scratch` are working room."""
     write_key(profile, cpu, codes, demands.flat, key)
@@ -84,7 +84,7 @@ def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64,
                 same = False
                 break
         if same:
-            return table.values[place]
+            return int(table.values[place])
         place = (place + 1) & last
     if demands.fragments:
         value = fragment(demands, profile, cpu, codes)
@@ -92,16 +92,16 @@ def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64,
         value = packed_flat(demands, profile, cpu, codes, left)
     else:
         value = packed(demands, profile, cpu, codes, scratch)
-    table.count[1] += 1
-    if table.count[0] * 10 < table.keys.shape[0] * 7:
+    table.tally[1] += 1
+    if table.tally[0] * 10 < table.keys.shape[0] * 7:
         for at in range(words):
             table.keys[place, at] = key[at]
         table.values[place] = value
-        table.count[0] += 1
+        table.tally[0] += 1
     return value
 
 
-@inlined
+@compiled
 def packed_flat(demands: Demands, profile: int, cpu: int, codes: I64, left: I32) -> int:
     """GPU milli that all streams together pack: greedily, each request on the tightest card that takes it.
 
@@ -116,7 +116,7 @@ def packed_flat(demands: Demands, profile: int, cpu: int, codes: I64, left: I32)
         room += codes[card]
     if room == 0:
         return 0
-    cpu_first = np.int32(min(cpu, np.int64(CPU_CEILING)))
+    cpu_first = np.int32(min(cpu, CPU_CEILING))
     total = 0
     for stream in range(quick.shape[1]):
         for card in range(lanes):
@@ -143,12 +143,12 @@ def packed_flat(demands: Demands, profile: int, cpu: int, codes: I64, left: I32)
                 left[best & 15] = best - floor
                 room_left -= ask
                 if best >> 4 == most:
-                    most = greatest(left, lanes) >> 4
+                    most = np.int32(greatest(left, lanes) >> 4)
             elif wanted > 1:
                 if not take_several(left, lanes, wanted, ask):
                     continue
                 room_left -= ask * wanted
-                most = greatest(left, lanes) >> 4
+                most = np.int32(greatest(left, lanes) >> 4)
             cpu_left -= need
             if room_left <= 0:
                 break
@@ -156,17 +156,17 @@ def packed_flat(demands: Demands, profile: int, cpu: int, codes: I64, left: I32)
     return total
 
 
-@inlined
+@compiled
 def greatest(left: I32, lanes: int) -> int:
     """The greatest entry."""
     most = np.int32(0)
     for block in range(0, lanes, 8):
         for lane in range(8):
             most = max(most, left[block + lane])
-    return most
+    return int(most)
 
 
-@inlined
+@compiled
 def take_several(left: I32, lanes: int, wanted: int, ask: int) -> bool:
     """Book `ask` on the `wanted` tightest entries that take it; False: not enough of them."""
     floor = ask << 4
@@ -188,7 +188,7 @@ def take_several(left: I32, lanes: int, wanted: int, ask: int) -> bool:
     return True
 
 
-@inlined
+@compiled
 def packed(demands: Demands, profile: int, cpu: int, codes: I64, left: I64) -> int:
     """As `packed_flat`, dimension by dimension. A code is idle | card class | compute | memory | bandwidth."""
     pods = demands.pods
@@ -241,7 +241,7 @@ def packed(demands: Demands, profile: int, cpu: int, codes: I64, left: I64) -> i
     return total
 
 
-@inlined
+@compiled
 def fragment(demands: Demands, profile: int, cpu: int, codes: I64) -> int:
     """Sum over the typical requests of count x GPU milli they can't use here."""
     pods = demands.pods

@@ -8,7 +8,7 @@ from aliquot.core.placement.policies.protocol import Limits
 from aliquot.core.placement.policies.rows import Row, tightest
 
 
-def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:  # noqa: ARG001 - a rule's signature
+def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:
     """Minus the whole points of 100: 100 x (1 - (half cpu left + half GPU left)).
 
     A node left with 64 of 128 cores and 4 of 8 cards scores 50.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aliquot.core.placement.board import Board
-from aliquot.core.placement.cells import F64, I32, U32, Request, Scores
+from aliquot.core.placement.cells import F64, I32, U32, Request, Scores, blank_scores
 from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies.protocol import Policy, Terms
 
@@ -81,14 +81,13 @@ class Blend:
         total: F64 = np.zeros(self._board.rows)
         for (policy, weight), own in zip(self.parts, self._own(scores), strict=True):
             total = total + weight * normalised(policy.losses(request, own)[: self._board.rows])
-        # A penalty for badly wired cards was added to the shared scores, which are the first part's.
         return total
 
     def _own(self, scores: Scores) -> list[Scores]:
         """The scores of each part that belong to the shared `scores`."""
         known = self._columns.get(id(scores.loss))
         if known is None:
-            others = [Scores(*(column.copy() for column in scores)) for _ in self.parts[1:]]
+            others = [blank_scores(scores.loss.shape[0]) for _ in self.parts[1:]]
             known = (scores, [scores, *others])
             self._columns[id(scores.loss)] = known
         return known[1]

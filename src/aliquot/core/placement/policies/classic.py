@@ -47,7 +47,7 @@ class RulePolicy:
         """As users write it."""
         return self.rule.name
 
-    def begin(self, board: Board, mix: DemandMix, seed: int) -> None:  # noqa: ARG002 - rules use no mix
+    def begin(self, board: Board, mix: DemandMix, seed: int) -> None:
         """Start an epoch."""
         self._board = board
         self._seed = seed
@@ -84,11 +84,11 @@ class RulePolicy:
         equals = np.flatnonzero(loss <= least + TIE).tolist()
         return min(equals, key=lambda row: uniform(salt, row)) if salt else int(equals[0])
 
-    def losses(self, request: Request, scores: Scores) -> F64:  # noqa: ARG002 - protocol
+    def losses(self, request: Request, scores: Scores) -> F64:
         """[n] the loss of every row."""
         return scores.loss
 
-    def terms(self, request: Request, scores: Scores, row: int) -> Terms:  # noqa: ARG002 - protocol
+    def terms(self, request: Request, scores: Scores, row: int) -> Terms:
         """The loss itself."""
         return ((self.rule.name, float(scores.loss[row])),)
 

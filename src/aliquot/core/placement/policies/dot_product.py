@@ -8,7 +8,7 @@ from aliquot.core.placement.policies.protocol import Limits
 from aliquot.core.placement.policies.rows import Row, tightest
 
 
-def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:  # noqa: ARG001 - a rule's signature
+def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:
     """Minus the whole points of 100: 100 x (1 - dot / 2), both vectors in parts of the largest node."""
     dot = (row.cpu / limits.cpu) * (request.cpu / limits.cpu)
     dot += (sum(row.effective) / limits.milli) * (request.milli / limits.milli)

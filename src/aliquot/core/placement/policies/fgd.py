@@ -24,9 +24,9 @@ def fgd() -> Measure:
     return Measure(NAME, _tables, _scale, fragments=True, rounded=True, weights=Weights(0.0, 0.0, 0.0))
 
 
-def _tables(mix: DemandMix, hardware: Sequence[Hardware], seed: int, cards: int) -> Tables:  # noqa: ARG001
+def _tables(mix: DemandMix, hardware: Sequence[Hardware], seed: int, cards: int) -> Tables:
     return typical_tables(mix.typical(), hardware, cards)
 
 
-def _scale(mix: DemandMix, tables: Tables) -> float:  # noqa: ARG001 - a measure's signature
+def _scale(mix: DemandMix, tables: Tables) -> float:
     return float(max(mix.typical().total, 1))

@@ -11,7 +11,7 @@ from aliquot.core.placement.policies.protocol import Limits
 from aliquot.core.placement.policies.rows import Row, bits, tightest
 
 
-def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:  # noqa: ARG001 - a rule's signature
+def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:
     """Minus points of 100: only the same kind 75-100, also the same 50-75, untouched 25-50, only others 0-25."""
     if request.cards == 0:
         return 0.0

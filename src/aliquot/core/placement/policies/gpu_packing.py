@@ -8,7 +8,7 @@ from aliquot.core.placement.policies.protocol import Limits
 from aliquot.core.placement.policies.rows import Row, bits, tightest
 
 
-def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:  # noqa: ARG001 - a rule's signature
+def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:
     """Minus points of 100: 50-100 on cards in use, 33-50 on idle cards of a used node, up to 33 on a fresh node."""
     if request.cards == 0:
         return 0.0

@@ -56,6 +56,11 @@ def fit_mask(row: Row, request: Request) -> int:
     return mask if mask.bit_count() >= request.cards else 0
 
 
+def fit_masks(cells: Cells, request: Request, rows: list[int]) -> list[int]:
+    """`fit_mask` of each of `rows`."""
+    return [fit_mask(read_row(cells, row), request) for row in rows]
+
+
 def fits_card(row: Row, request: Request, card: int) -> bool:
     """Whether a usable, eligible card has room."""
     if request.whole:

@@ -8,7 +8,7 @@ from aliquot.core.placement.policies.protocol import Limits
 from aliquot.core.placement.policies.rows import Row, emptiest
 
 
-def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:  # noqa: ARG001 - a rule's signature
+def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:
     """Minus the whole points of 100 of what is left, half cpu and half GPU."""
     cpu_part = 0.5 * ((row.cpu - request.cpu) / limits.cpu)
     gpu_part = 0.5 * ((sum(row.effective) - request.milli) / limits.milli)

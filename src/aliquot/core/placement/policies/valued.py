@@ -21,7 +21,7 @@ from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies.classic import TIE, open_losses
 from aliquot.core.placement.policies.protocol import Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, Row, after, bits, fit_mask, lowest, read_row
-from aliquot.core.placement.scarcity import SIZES, Scarcity, Weights
+from aliquot.core.placement.scarcity import SIZES, Weights
 from aliquot.core.placement.shapes import Hardware
 from aliquot.core.placement.streams import Tables
 from aliquot.core.placement.worth import Table, Worth, blank_table
@@ -158,7 +158,7 @@ class ValuePolicy:
     def _make_room(self) -> None:
         """Double the table when two thirds are in use; at its limit start afresh."""
         capacity = self._table.keys.shape[0]
-        if int(self._table.count[0]) * 3 < capacity * 2:
+        if int(self._table.tally[0]) * 3 < capacity * 2:
             return
         if capacity < TABLE_LIMIT:
             larger = blank_table(capacity * 4, self._table.keys.shape[1])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aliquot.catalog import load_catalog
-from aliquot.config import encode_json, write_json
+from aliquot.control.encode import encode_json, write_json
 from aliquot.core.errors import BrokenInvariantError
 from aliquot.core.ids import GrantId, JobId, NodeId, SiteId
 from aliquot.core.slices import Vector

@@ -1,0 +1,54 @@
+"""What quotas count for a job."""
+
+from __future__ import annotations
+
+import pytest
+
+from aliquot.core.ids import JobId
+from aliquot.core.inventory import CardModel
+from aliquot.core.jobs import Job, Request
+from aliquot.core.queueing.charge import COMPUTE, MONEY, Rates, charge_job, unrated
+from aliquot.core.queues import CARDS, MEMORY, Measure, Resource
+from aliquot.core.slices import Ask, Cut
+
+A100 = CardModel("A100", memory_mib=80_000, reserved_mib=1000)
+OF_A100 = Resource(Measure.CARDS, "A100")
+
+
+def job_of(*members: Request) -> Job:
+    return Job(JobId("j"), members, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "cards", "memory"),
+    [
+        pytest.param(Request(cards=8, ask=Ask(memory_mib=38_147)), 8000, 305_176, id="8 x 40 GB, not 8 x 80"),
+        pytest.param(Request(cards=2), 2000, 158_000, id="whole cards with nothing said"),
+        pytest.param(
+            Request(cards=1, ask=Ask(Cut.SHARED, memory_mib=19_750)), 250, 19_750, id="a quarter by memory"
+        ),
+        pytest.param(
+            Request(cards=1, ask=Ask(Cut.SHARED, compute_milli=500)), 500, 39_500, id="half by compute"
+        ),
+        pytest.param(
+            Request(cards=1, ask=Ask(memory_mib=99_999)), 1000, 99_999, id="more than such a card has"
+        ),
+        pytest.param(Request(cpu_milli=4000), 0, 0, id="no cards"),
+    ],
+)
+def test_what_is_asked_is_charged(request_: Request, cards: int, memory: int) -> None:
+    charged = charge_job(job_of(request_), A100)
+    assert charged == {CARDS: cards, OF_A100: cards, MEMORY: memory} if cards else charged == {}
+
+
+def test_members_add_up_and_rates_make_compute_and_money() -> None:
+    rates = Rates((("A100", 500),), (("A100", 100_001),))
+    charged = charge_job(
+        job_of(Request(cards=1), Request(cards=1, ask=Ask(Cut.SHARED, compute_milli=1))), A100, rates
+    )
+    assert (charged[CARDS], charged[COMPUTE], charged[MONEY]) == (1001, 501, 100_102)
+
+
+def test_an_unknown_rate_is_left_out_and_told() -> None:
+    assert unrated(A100, Rates((("A100", 1000),))) == (MONEY,)
+    assert MONEY not in charge_job(job_of(Request(cards=1)), A100)
