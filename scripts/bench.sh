@@ -13,5 +13,5 @@ fi
 mkdir -p out/bench
 for file in "${files[@]}"; do
   echo "== $file"
-  .venv/bin/python "$file"
+  PYTHONPATH=. .venv/bin/python "$file"
 done

@@ -17,7 +17,7 @@ def main() -> None:
 
 
 def _experiments() -> Experiments:
-    from aliquot.bootstrap import make_experiments  # noqa: PLC0415 - only commands that plan need the core
+    from aliquot.bootstrap import make_experiments
 
     return make_experiments()
 

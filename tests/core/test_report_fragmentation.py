@@ -110,9 +110,9 @@ def served(request: Request, node: Node, left: dict[int, list[int]], idle: set[i
     for at, have in left.items():
         model = node.cards[at].model
         vector = resolve_ask(request.ask, model.usable_mib) if accepts(request.profile, model) else None
-        if vector is not None and all(a >= b for a, b in zip(have, vector, strict=True)):
-            if at in idle or not request.whole:
-                found.add(at)
+        room = vector is not None and all(a >= b for a, b in zip(have, vector, strict=True))
+        if room and (at in idle or not request.whole):
+            found.add(at)
     return found
 
 

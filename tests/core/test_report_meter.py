@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aliquot.core.columns import CHUNK
 from aliquot.core.events import (
     Ended,
     Event,
@@ -25,6 +26,7 @@ from aliquot.core.events import (
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
+from aliquot.core.inventory import accepts
 from aliquot.core.jobs import Request
 from aliquot.core.lifecycle import Phase
 from aliquot.core.report.fragmentation import measure, prepare
@@ -53,8 +55,8 @@ class Oracle:
 
     def see(self, event: Event) -> None:
         for name, value in self.now().items():
-            self.sums[name] = self.sums.get(name, 0) + value * (event.at - self.at)
-        self.at = event.at
+            self.sums[name] = self.sums.get(name, 0) + value * max(0, event.at - self.at)
+        self.at = max(event.at, self.at)
         self.world.apply(event)
 
     def now(self) -> dict[str, int]:
@@ -93,7 +95,41 @@ class Oracle:
             "largest_cards": reading.largest_cards,
             "stranded_cards": reading.stranded_cards,
             "waiting_jobs": len(world.freeze().pending),
+            **self.widest_waiting(),
         }
+
+    def widest_waiting(self) -> dict[str, int]:
+        """What the widest waiting whole-card request finds: enough on a node, enough in all, or too few."""
+        world = self.world
+        found: list[tuple[int, int, int, bool]] = []
+        for _, _, _, job in world.freeze().pending:
+            for request in world.jobs[job].job.members:
+                if not request.whole:
+                    continue
+                free = [
+                    int(world.ledger.readable(record.row)[0].idle[record.row % CHUNK]).bit_count()
+                    for record in world.nodes.values()
+                    if any(accepts(request.profile, card.model) for card in record.node.cards)
+                ]
+                fits = any(count >= request.cards for count in free)
+                if request.cards <= self.most_cards(request):
+                    found.append((request.cards, not fits, sum(free), fits))
+        width, _, free_cards, fits = max(found, default=(0, False, 0, False))
+        scattered = width > 0 and not fits and free_cards >= width
+        return {
+            "blocked_cards": free_cards if scattered else 0,
+            "scattered": int(scattered),
+            "crowded": int(width > 0 and not fits and free_cards < width),
+            "held_back": int(width > 0 and fits),
+        }
+
+    def most_cards(self, request: Request) -> int:
+        """The most cards any kind of node seen so far has."""
+        kinds = [kind.cards for kind in self.world.kinds]
+        return max(
+            (len(cards) for cards in kinds if any(accepts(request.profile, card) for card in cards)),
+            default=0,
+        )
 
 
 def offers_of(events: list[Event]) -> dict[JobId, Offer]:
@@ -111,7 +147,7 @@ def test_every_integral_is_the_sum_over_the_intervals_of_the_world(seed: int) ->
     offers = offers_of(events)
     requests = tuple(a_job(f"mix{at}", request) for at, (request, _) in enumerate(MIX))
     scenario = Scenario("history", (), (*offers.values(), *(Offer(job) for job in requests)), ())
-    meter, oracle = Meter(scenario, window=(0, events[-1].at)), Oracle(offers)
+    meter, oracle = Meter(scenario, window=(0, max(event.at for event in events))), Oracle(offers)
     for event in events:
         oracle.see(event)
         meter.see(event)

@@ -46,7 +46,8 @@ def simulate(nvml_library: Path) -> Iterator[Simulate]:
 @pytest.fixture
 def pynvml(nvml_library: Path) -> ModuleType:
     """The vendor's binding, not yet opened."""
-    return pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    binding: ModuleType = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    return binding
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.drivers.conftest import Simulate
 from tests.support.nvml.state import SimulatedNvml
@@ -40,6 +42,19 @@ class Cutter:
             whole = nvml.NVML_COMPUTE_INSTANCE_PROFILE_1_SLICE_REV1
         nvml.nvmlGpuInstanceCreateComputeInstance(made, whole)
         return int(about.id)
+
+    def destroy(self, instance: int) -> None:
+        made = self.instances.pop(instance)
+        self.nvml.nvmlComputeInstanceDestroy(self.nvml.nvmlGpuInstanceGetComputeInstanceById(made, 0))
+        self.nvml.nvmlGpuInstanceDestroy(made)
+
+    def taken(self) -> list[int]:
+        """Memory units in use, each as often as it is used."""
+        found: list[int] = []
+        for made in self.instances.values():
+            place = self.nvml.nvmlGpuInstanceGetInfo(made).placement
+            found += range(place.start, place.start + place.size)
+        return sorted(found)
 
     def start_of(self, instance: int) -> int:
         return int(self.nvml.nvmlGpuInstanceGetInfo(self.instances[instance]).placement.start)
@@ -218,3 +233,20 @@ def test_without_permission_nothing_is_cut(cutter: Cutter) -> None:
         state.privileged = 0
     with pytest.raises(cutter.nvml.NVMLError_NoPermission):
         cutter.create(19)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.one_of(st.sampled_from([0, 5, 9, 14, 15, 19, 20]), st.none()), max_size=14))
+def test_no_sequence_of_cuts_breaks_the_card(cutter: Cutter, steps: list[int | None]) -> None:
+    for profile in steps:
+        if profile is None:
+            if cutter.instances:
+                cutter.destroy(min(cutter.instances))
+            continue
+        promised = cutter.free(profile)
+        assert (cutter.create(profile) is not None) == (promised > 0)
+        assert len(set(cutter.taken())) == len(cutter.taken())
+        assert len(cutter.devices()) == len(cutter.instances)
+    while cutter.instances:
+        cutter.destroy(min(cutter.instances))
+    assert cutter.free(19) == 7

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from ctypes import byref, c_uint
+from ctypes import Structure, byref, c_uint, c_ulonglong
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +20,12 @@ from tests.support.nvml.build import find_header
 from tests.support.nvml.state import SimulatedNvml
 
 MIB = 1 << 20
+
+
+class OldProcess(Structure):
+    """A process as drivers before instances listed it."""
+
+    _fields_ = (("pid", c_uint), ("usedGpuMemory", c_ulonglong))
 
 
 @pytest.fixture
@@ -96,7 +102,7 @@ def test_processes_are_listed_in_the_forms_of_three_ages(
     sim.add_process(2, 100, memory_mib=300)
     sim.add_process(2, 101, memory_mib=None)
     sim.add_process(2, 102, memory_mib=7, kind="graphics")
-    rows = (nvml.c_nvmlProcessInfo_v2_t if form else nvml.c_nvmlProcessInfo_v1_t) * 8
+    rows = (nvml.c_nvmlProcessInfo_v2_t if form else OldProcess) * 8
     handle, array, count = nvml.nvmlDeviceGetHandleByIndex(2), rows(), c_uint(8)
     ask = nvml._nvmlGetFunctionPointer(f"nvmlDeviceGetComputeRunningProcesses{form}")
     assert ask(handle, byref(count), array) == 0
@@ -332,3 +338,34 @@ def test_a_stand_in_program_takes_memory_on_the_cards_it_may_see(simulate: Simul
         ]
         os.kill(program.pid, signal.SIGTERM)
     assert held == [32768, 32768]
+
+
+def test_a_hung_card_hangs_only_its_caller(simulate: Simulate, open_nvml: Callable[[], ModuleType]) -> None:
+    sim = simulate("l40s-4")
+    nvml = open_nvml()
+    cards = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(2)]
+    sim.inject("nvmlDeviceGetName", "TIMEOUT", card=1, times=1, delay_ms=400)
+    hung = threading.Thread(target=refusal, args=(nvml, "nvmlDeviceGetName", cards[1]))
+    hung.start()
+    while not sim.state.fault[0].hits:
+        time.sleep(0.001)
+    assert nvml.nvmlDeviceGetName(cards[0]) == "NVIDIA L40S"
+    assert hung.is_alive()
+    hung.join()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["t4", "--", "sh", "-c", "test -s $ALIQUOT_NVML_STATE; exit 7"], 7, "", id="a command"),
+        pytest.param(["t4"], 2, "usage", id="no command"),
+        pytest.param(["z9", "--", "true"], 2, "a100-40x8", id="no such machine"),
+    ],
+)
+def test_a_command_is_played_on_a_machine(
+    nvml_library: Any, arguments: list[str], code: int, said: str
+) -> None:
+    command = [sys.executable, "-m", "tests.support.nvml.play", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stderr

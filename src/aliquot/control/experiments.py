@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import msgspec
 
+from aliquot.control.naming import not_found
 from aliquot.control.whatif import Engine, Progress, Run, find_policy
-from aliquot.core.errors import NotFoundError
 from aliquot.core.ids import JobId
 from aliquot.core.planner import explain_wait
 from aliquot.core.report.observation import Observation
@@ -43,6 +43,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
     job: str
     policy: str
+    placement: tuple[str, ...]  # names of what scores: one, or several that are weighed together
     at_ms: int
     submitted_ms: int
     place: Place | None = None
@@ -71,7 +72,11 @@ class Experiments:
         return self._observe(scenario, name, settings, progress)
 
     def compare(
-        self, paths: Sequence[Path], policies: Sequence[str], seed: int | None, progress: Progress | None = None
+        self,
+        paths: Sequence[Path],
+        policies: Sequence[str],
+        seed: int | None,
+        progress: Progress | None = None,
     ) -> list[RunResult]:
         """The same offers under several policies."""
         scenario = self._load(paths)
@@ -89,7 +94,7 @@ class Experiments:
         """One run of a public workload under a policy by name; `changes` replace fields of its settings."""
         loader = self._replays.get(trace)
         if loader is None:
-            raise NotFoundError(f"no trace {trace!r}; there are {', '.join(sorted(self._replays))}")
+            raise not_found("trace", trace, sorted(self._replays))
         scenario = loader(ask)
         name, settings = find_policy(scenario, policy)
         settings = msgspec.structs.replace(settings, **changes)
@@ -100,25 +105,27 @@ class Experiments:
     def explain(
         self, paths: Sequence[Path], job: str, policy: str | None, at_ms: int | None, seed: int | None
     ) -> Explanation:
-        """Why `job` is where it is at `at_ms`, or when it was placed, or why it still waits when all is over."""
+        """Why `job` is where it is at `at_ms` (or was when placed), or why it still waits at the end."""
         scenario = self._load(paths)
         offer = next((offer for offer in scenario.offers if offer.job.id == job), None)
         if offer is None:
-            raise NotFoundError(f"no job {job!r} in {', '.join(str(path) for path in paths)}{_nearby(scenario, job)}")
+            names = (offer.job.id for offer in scenario.offers)
+            raise not_found("job", job, names, where=", ".join(str(path) for path in paths))
         name, settings = find_policy(scenario, policy, seed)
         run = Run(scenario, settings, self._engine)
         run.loop.explained = offer.job.id
         place, placed_ms = _follow(run, offer.job.id, at_ms)
         frozen = run.world.freeze()
         keys = [key[3] for key in frozen.pending]
-        waits = offer.job.id in keys
+        waits, now = offer.job.id in keys, run.loop.clock.now()
         return Explanation(
             job=job,
             policy=name,
-            at_ms=run.loop.clock.now() if placed_ms is None else placed_ms,
+            placement=tuple(part for part, weight in settings.policy if weight > 0),
+            at_ms=now if placed_ms is None else placed_ms,
             submitted_ms=offer.job.submitted_ms,
             place=None if waits else place,
-            wait=explain_wait(frozen, settings, offer.job.id, run.loop.memo) if waits else None,
+            wait=explain_wait(frozen, settings, offer.job.id, run.loop.memo, now) if waits else None,
             position=keys.index(offer.job.id) + 1 if waits else None,
             waiting=len(keys),
             nodes=frozen.rows,
@@ -149,8 +156,3 @@ def _follow(run: Run, job: JobId, at_ms: int | None) -> tuple[Place | None, int 
 def _own_policies(scenario: Scenario) -> list[str]:
     """What to compare where nobody says: the default against whole cards."""
     return [scenario.policies[0][0], "whole-card-fifo"]
-
-
-def _nearby(scenario: Scenario, job: str) -> str:
-    names = [offer.job.id for offer in scenario.offers if offer.job.id.startswith(job)]
-    return f"; did you mean {', '.join(names[:3])}?" if names else ""

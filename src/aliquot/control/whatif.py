@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from aliquot.control.loop import Loop, Observer
-from aliquot.core.errors import NotFoundError
+from aliquot.control.naming import not_found
 from aliquot.core.events import EpochBegan
 from aliquot.core.planner import explain_wait
 from aliquot.core.settings import MixSource, Settings
@@ -87,9 +87,8 @@ class Run:
 
 def find_policy(scenario: Scenario, name: str | None, seed: int | None = None) -> tuple[str, Settings]:
     """The policy called `name` (or the scenario's first), with `seed` in place of its own where given."""
-    known = [label for label, _ in scenario.policies]
-    label = name if name is not None else known[0]
+    label = name if name is not None else scenario.policies[0][0]
     settings = scenario.settings(label)
     if settings is None:
-        raise NotFoundError(f"no policy {label!r}; there are {', '.join(known)}")
+        raise not_found("policy", label, (known for known, _ in scenario.policies))
     return label, settings if seed is None else replace(settings, seed=seed)

@@ -31,23 +31,23 @@ class WiredChooser:
     """Answers for one list of node kinds. Pure: equal questions get equal answers."""
 
     def __init__(self, kinds: Sequence[NodeKind], speeds: SpeedTable, *, aware: bool = True) -> None:
-        self._wirings = tuple(kind.wiring if aware else None for kind in kinds)
-        self._speeds = speeds
+        self._wirings = tuple(kind.wiring for kind in kinds)
+        self._speeds, self._aware = speeds, aware
 
     def choose(
-        self, kind: int, free_mask: int, cards: int, traffic_row: Sequence[int], need: Need
+        self, kind: int, free: int, count: int, traffic: Sequence[int], need: object
     ) -> tuple[int, float]:
         """(cards as a mask, cost in milli-cards), or (0, 0.0) where no free set satisfies `need`.
 
-        Without wiring the lowest cards are taken; a set that must be linked is then refused, since unknown
-        links are not links.
+        Without wiring, or where nobody is to look at it, the lowest cards are taken. What a job requires is
+        still required: a set that must be linked is refused where links are unknown.
         """
-        wiring = self._wirings[kind]
-        if wiring is None:
-            mask = lowest(free_mask, cards)
-            return NO_SET if need.link is Link.REQUIRED and cards > 1 else (mask, 0.0)
-        load = tuple(int(rate) for rate in traffic_row) if need.traffic_mbs else ()
-        return _choose(wiring, free_mask, cards, need, load, self._speeds)
+        assert isinstance(need, Need)
+        wiring, required = self._wirings[kind], need.link is Link.REQUIRED and count > 1
+        if wiring is None or not (self._aware or required):
+            return NO_SET if required else (lowest(free, count), 0.0)
+        load = tuple(int(rate) for rate in traffic) if need.traffic_mbs else ()
+        return _choose(wiring, free, count, need, load, self._speeds)
 
     def edges(self, kind: int, mask: int, need: Need) -> tuple[tuple[int, int], ...]:
         """What a request of `need` on the cards `mask` books on each edge, MB/s."""

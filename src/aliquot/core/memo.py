@@ -1,4 +1,4 @@
-"""What a planner may keep between plans: scorers with their cached columns, and requests resolved into shapes.
+"""What a planner may keep between plans: scorers with their cached columns, and requests as shapes.
 
 It lives outside the world and may be thrown away at any time: a plan with a warm memo equals a plan with an
 empty one (I10). Everything in it follows from node kinds, settings, epoch and rows.
@@ -7,6 +7,7 @@ empty one (I10). Everything in it follows from node kinds, settings, epoch and r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from aliquot.core.inventory import NodeKind
 from aliquot.core.jobs import Request
@@ -18,6 +19,10 @@ from aliquot.core.records import Epoch, Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.shaping import alternatives, as_whole, hardware_of, shapes_of
 from aliquot.core.speed import SpeedTable
+
+
+KEPT: Final = 1 << 16
+"""Requests known by identity; beyond this they are forgotten between plans, since each keeps a job's alive."""
 
 
 class Memo:
@@ -33,8 +38,15 @@ class Memo:
         self._by_id: dict[int, tuple[Request, tuple[tuple[Request, Shape], ...]]] = {}
         self._specs: dict[tuple[object, ...], int] = {}
 
+    @property
+    def known(self) -> int:
+        """Requests known by identity."""
+        return len(self._by_id)
+
     def prepare(self, world: Frozen, settings: Settings) -> tuple[Placer, WiredChooser]:
         """Scorers for `world`, in its epoch. Their board still has to be synced."""
+        if len(self._by_id) > KEPT:
+            self._by_id.clear()
         if self._placer is None or self._kinds != world.kinds or self._settings != settings:
             self._remake(world.kinds, settings)
         assert self._placer is not None
@@ -71,9 +83,7 @@ class Memo:
 
     def _begin(self, epoch: Epoch, settings: Settings) -> None:
         assert self._placer is not None
-        demands = [
-            (shape, count) for request, count in epoch.mix for _, shape in self.options(request)[:1]
-        ]
+        demands = [(shape, count) for request, count in epoch.mix for _, shape in self.options(request)[:1]]
         self._placer.set_epoch(mix_of(demands), epoch.number, epoch.seed if epoch.number else settings.seed)
         self._epoch = epoch
 

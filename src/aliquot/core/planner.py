@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.memo import Memo
-from aliquot.core.moving import rescue, tidy
+from aliquot.core.moving import Mover
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Discipline, Settings
 from aliquot.core.siting import Desk, Seated
@@ -25,9 +25,7 @@ from aliquot.core.steps import Gate, Place, Plan, Step, Wait
 __all__ = ["Memo", "explain_wait", "plan"]
 
 
-def plan(
-    world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: JobId | None = None
-) -> Plan:
+def plan(world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: JobId | None = None) -> Plan:
     """What to do now. Steps are in order and each assumes those before it.
 
     The placement of the job `explained` names its runner-up, which costs a second look at every node.
@@ -35,6 +33,7 @@ def plan(
     if not world.pending:
         return Plan(world.version)
     desk = Desk(world, settings, memo)
+    mover = Mover(desk)
     steps: list[Step] = []
     blocked = False
     wake: int | None = None
@@ -46,19 +45,25 @@ def plan(
             wake = record.not_before_ms if wake is None else min(wake, record.not_before_ms)
         elif blocked:
             steps.append(Wait(job_id, Gate.ORDER))
-        elif not _site(desk, record, steps, explained=job_id == explained):
+        elif _site(desk, mover, record, steps, explained=job_id == explained):
+            mover.count_placed()
+        else:
             # 4. it waits
             steps.append(Wait(job_id, Gate.FIT))
             blocked = settings.discipline is Discipline.STRICT
     # 5. tidy
-    steps.extend(tidy(desk))
+    steps.extend(mover.tidy())
     return Plan(world.version, tuple(steps), wake)
 
 
-def explain_wait(world: Frozen, settings: Settings, job_id: JobId, memo: Memo) -> Wait:
+def explain_wait(
+    world: Frozen, settings: Settings, job_id: JobId, memo: Memo, now: int | None = None
+) -> Wait:
     """Why `job_id` does not start on the world as it is, with reasons whose counts add up to the nodes."""
-    desk = Desk(world, settings, memo)
     record = world.jobs[job_id]
+    if now is not None and record.not_before_ms > now:
+        return Wait(job_id, Gate.BACKOFF)
+    desk = Desk(world, settings, memo)
     for request in _largest_first(record.job):
         if desk.seat(request) is None:
             reasons = desk.reasons(request)
@@ -73,7 +78,7 @@ def _ordered(world: Frozen, settings: Settings) -> Iterator[JobId]:
     return (key[3] for key in sorted(world.pending, key=lambda key: key[1:]))
 
 
-def _site(desk: Desk, record: JobRecord, steps: list[Step], *, explained: bool) -> bool:
+def _site(desk: Desk, mover: Mover, record: JobRecord, steps: list[Step], *, explained: bool) -> bool:
     """Place the job of `record` on the draft, and the steps that does to `steps`; False where it can't be."""
     job = record.job
     # 2. whole, as asked
@@ -82,7 +87,7 @@ def _site(desk: Desk, record: JobRecord, steps: list[Step], *, explained: bool) 
         steps.append(_place(desk, record, seated))
         return True
     # 3. by one move, or split over nodes
-    rescued = rescue(desk, record)
+    rescued = mover.rescue(record)
     if rescued is not None:
         move, seat = rescued
         steps.append(move)

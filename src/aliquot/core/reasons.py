@@ -6,7 +6,7 @@ sees how far off it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,11 @@ from aliquot.core.inventory import NodeKind, accepts
 from aliquot.core.jobs import Link, Request
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.steps import Reason, Shortfall
-from aliquot.core.topology.sets import refuse_set
+from aliquot.core.topology.sets import Refusal, refuse_set
+from aliquot.core.topology.wiring import Wiring
 
 Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.integer]
 _SHARED = ((COMPUTE, Shortfall.COMPUTE), (MEMORY, Shortfall.MEMORY), (BANDWIDTH, Shortfall.BANDWIDTH))
 
 
@@ -32,14 +33,22 @@ class _Count:
 
     def add(self, rows: int, best: int | None) -> None:
         self.nodes += rows
-        if best is not None and rows:
+        if best is not None:
             self.best = best if self.best is None else max(self.best, best)
 
 
 def find_reasons(
-    request: Request, shape: Shape, chunks: Sequence[NodeChunk], rows: int, kinds: Sequence[NodeKind]
+    request: Request,
+    shape: Shape,
+    chunks: Sequence[NodeChunk],
+    rows: int,
+    kinds: Sequence[NodeKind],
+    closed: Set[int] = frozenset(),
 ) -> tuple[Reason, ...]:
-    """Reasons in the order they are tested, for a shape that fits on no row of `chunks`."""
+    """Reasons in the order they are tested, for a shape that fits on no row of `chunks`.
+
+    `closed`: rows that may offer nothing though little is booked on them, as `Frozen.strained` has them.
+    """
     counts: dict[Shortfall, _Count] = {}
     needs = {
         Shortfall.CPU: shape.cpu,
@@ -50,8 +59,9 @@ def find_reasons(
     seen = 0
     for chunk in chunks:
         here = min(len(chunk.kind), rows - seen)
+        shut: Bools = np.array([row in closed for row in range(seen, seen + here)], np.bool_)
         seen += here
-        for shortfall, number, best, need in _judge(request, shape, chunk, here, kinds):
+        for shortfall, number, best, need in _judge(request, shape, chunk, shut, kinds):
             counts.setdefault(shortfall, _Count()).add(number, best)
             if need is not None:
                 needs[shortfall] = max(need, needs.get(shortfall, 0))
@@ -73,27 +83,47 @@ def _too_small(request: Request, shape: Shape, at: int, kind: NodeKind) -> bool:
         return True
     if request.link is not Link.REQUIRED or request.cards < 2:
         return False
-    return kind.wiring is None or refuse_set(kind.wiring, mask, request.cards, require_nvlink=True) is not None
+    return (
+        kind.wiring is None or refuse_set(kind.wiring, mask, request.cards, require_nvlink=True) is not None
+    )
 
 
 def _judge(
-    request: Request, shape: Shape, chunk: NodeChunk, rows: int, kinds: Sequence[NodeKind]
+    request: Request, shape: Shape, chunk: NodeChunk, shut: Bools, kinds: Sequence[NodeKind]
 ) -> Iterator[tuple[Shortfall, int, int | None, int | None]]:
     """(shortfall, nodes, best, need) of one chunk; each node is taken out of `left_over` when counted."""
+    rows = len(shut)
     left_over: Bools = np.ones(rows, np.bool_)
-    kind = chunk.kind[:rows]
-    gone = (kind < 0) | (chunk.usable[:rows] == 0) & (chunk.cpu[:rows] == 0) & (chunk.host[:rows] == 0)
-    yield _take(Shortfall.GONE, gone, left_over)
+    kind: Ints = chunk.kind[:rows]
+    no_host = (chunk.cpu[:rows] == 0) & (chunk.host[:rows] == 0)
+    has_cards = np.array([*(bool(hardware.cards) for hardware in kinds), False])[kind]
+    dead = has_cards & (chunk.usable[:rows] == 0) & (no_host | (shape.cards > 0))
+    yield _take(Shortfall.GONE, (kind < 0) | dead | (shut & no_host), left_over)
     for at, hardware in enumerate(kinds):
         of_kind = left_over & (kind == at)
         if of_kind.any() and _too_small(request, shape, at, hardware):
-            fits = shape.cards == 0 or sum(accepts(request.profile, card) for card in hardware.cards)
-            lacks = Shortfall.SIZE if fits and (fits is True or fits >= shape.cards) else Shortfall.PROFILE
-            yield _take(lacks, of_kind, left_over)
-    for shortfall, have, need in ((Shortfall.CPU, chunk.cpu, shape.cpu), (Shortfall.HOST, chunk.host, shape.host)):
+            lacks, most = _lacks_even_empty(request, shape, at, hardware)
+            yield _take(lacks, of_kind, left_over, None if most is None else np.full(rows, most))
+    for shortfall, have, need in (
+        (Shortfall.CPU, chunk.cpu, shape.cpu),
+        (Shortfall.HOST, chunk.host, shape.host),
+    ):
         yield _take(shortfall, have[:rows] < need, left_over, have[:rows], need)
     if shape.cards:
         yield from _judge_cards(request, shape, chunk, kind, left_over, kinds)
+
+
+def _lacks_even_empty(
+    request: Request, shape: Shape, at: int, hardware: NodeKind
+) -> tuple[Shortfall, int | None]:
+    """What a kind too small for `shape` lacks, and the largest linked set where links are what it lacks."""
+    right = sum(accepts(request.profile, model) for model in hardware.cards)
+    if shape.cards and (right == 0 or right < shape.cards <= len(hardware.cards)):
+        return Shortfall.PROFILE, None
+    mask, wiring = shape.eligible[at], hardware.wiring
+    if not mask or shape.cpu > hardware.cpu_milli or shape.host > hardware.host_mib:
+        return Shortfall.SIZE, None
+    return Shortfall.LINK, _largest_linked(wiring, mask, shape.cards)
 
 
 def _judge_cards(
@@ -123,13 +153,20 @@ def _judge_links(
     shape: Shape, fit: Bools, kind: Ints, left_over: Bools, kinds: Sequence[NodeKind]
 ) -> Iterator[tuple[Shortfall, int, int | None, int | None]]:
     """What is left has the cards, but no set of them that the request accepts."""
-    best = np.zeros(len(kind), np.int64)
+    best: Ints = np.zeros(len(kind), np.int64)  # 0: the links are unknown
     for row in np.flatnonzero(left_over).tolist():
         wiring = kinds[int(kind[row])].wiring
         mask = int((fit[row].astype(np.int64) << np.arange(fit.shape[1])).sum())
-        refusal = refuse_set(wiring, mask, shape.cards, require_nvlink=True) if wiring is not None else None
-        best[row] = refusal.largest_linked if refusal is not None else 1
+        best[row] = _largest_linked(wiring, mask, shape.cards) or 0
     yield _take(Shortfall.LINK, left_over.copy(), left_over, best, shape.cards)
+
+
+def _largest_linked(wiring: Wiring | None, mask: int, cards: int) -> int | None:
+    """Cards in the largest linked set of `mask`, which holds none of `cards`; None where links are unknown."""
+    refusal = None if wiring is None else refuse_set(wiring, mask, cards, require_nvlink=True)
+    if refusal is None or refusal.reason is Refusal.NVLINK_UNKNOWN:
+        return None
+    return refusal.largest_linked
 
 
 def _take(
@@ -138,4 +175,6 @@ def _take(
     mine = rows & left_over
     left_over &= ~mine
     best = int(have[mine].max()) if have is not None and mine.any() else None
+    if shortfall is Shortfall.LINK and best == 0:
+        best = None
     return shortfall, int(mine.sum()), best, need

@@ -29,6 +29,7 @@ class Rescue(msgspec.Struct, frozen=True):
     """Whether a request that does not fit may move one movable slice, and how many moves in all."""
 
     share: float = 0.0  # moves allowed per placed job, such as 0.03
+    worth_milli: int = 1000  # a rescue may destroy this much of what it lets in, milli of it
     tidy_gain: int = 30  # a tidying move must gain this much future packing, milli-cards
     tidy_every_milli: int = 10  # tidy once per this much of capacity newly offered
     tidy_from_milli: int = 800  # and only once this much of capacity has been offered

@@ -34,7 +34,7 @@ def as_whole(request: Request) -> Request:
 
 
 def alternatives(request: Request) -> list[Request]:
-    """`request` itself, or what may stand for it where slices need not be on distinct cards: most packed first.
+    """`request` itself, or what may stand for it where slices may share a card: most packed first.
 
     Four slices of 250 milli may be one of 1000, two of 500 on two cards, or four.
     """

@@ -29,6 +29,14 @@ class Seated(NamedTuple):
     runner_up: RunnerUp | None = None
 
 
+class Mark(NamedTuple):
+    """A point to go back to."""
+
+    columns: Handles
+    refused: frozenset[int]
+    shown: int
+
+
 class Desk:
     """One plan's workplace. What it books is on the draft only."""
 
@@ -38,6 +46,7 @@ class Desk:
         self.placer, self._chooser = memo.prepare(world, settings)
         self.placer.sync(self.draft)
         self._refused: set[int] = set()
+        self._shown: list[int] = []  # rows that the scorers were shown, in order
 
     def seat(self, request: Request, *, explained: bool = False) -> Seated | None:
         """Take the best place for `request`, or None where nothing that is free fits.
@@ -60,27 +69,36 @@ class Desk:
     def book(self, seat: Seat) -> None:
         """Take `seat` on the draft and show it to the scorers."""
         self.draft.book(seat)
-        self.placer.refresh(self.draft, self.draft.take_touched())
+        self._show()
 
     def release(self, seat: Seat) -> None:
         """Give `seat` back on the draft and show it to the scorers."""
         self.draft.release(seat)
-        self.placer.refresh(self.draft, self.draft.take_touched())
+        self._show()
         self._refused.clear()
 
-    def mark(self) -> Handles:
+    def mark(self) -> Mark:
         """A point to go back to."""
-        return self.draft.mark()
+        return Mark(self.draft.mark(), frozenset(self._refused), len(self._shown))
 
-    def rollback(self, mark: Handles) -> None:
-        """Back to `mark`."""
-        self.draft.rollback(mark)
-        self.placer.refresh(self.draft, self.draft.take_touched())
+    def rollback(self, mark: Mark) -> None:
+        """Back to `mark`; what was refused since then was refused for room that is there again."""
+        self.draft.rollback(mark.columns)
+        self._refused = set(mark.refused)
+        rows = list(dict.fromkeys(self._shown[mark.shown :]))
+        del self._shown[mark.shown :]
+        self.placer.refresh(self.draft, rows)
+
+    def capacity_milli(self) -> int:
+        """All cards of all nodes that have ever joined, in milli-cards."""
+        return FULL * sum(len(record.node.cards) for record in self.world.nodes.values())
 
     def reasons(self, request: Request) -> tuple[Reason, ...]:
         """Why `request` fits nowhere on the draft as it is."""
         option, shape = self.memo.options(request)[-1]
-        return find_reasons(option, shape, self.draft.chunks, self.world.rows, self.world.kinds)
+        return find_reasons(
+            option, shape, self.draft.chunks, self.world.rows, self.world.kinds, self.world.strained
+        )
 
     def never(self, request: Request) -> bool:
         """Whether no node could hold `request` even with nothing else on it."""
@@ -91,16 +109,15 @@ class Desk:
         """`seat` in identities."""
         node = self.world.nodes[self.world.node_at[seat.row]].node
         cards = tuple(node.cards[at].uuid for at in bits(seat.mask))
-        return Placement(
-            node.id, cards, seat.vector, seat.whole, seat.cpu, seat.host, seat.numa, seat.edges
-        )
+        return Placement(node.id, cards, seat.vector, seat.whole, seat.cpu, seat.host, seat.numa, seat.edges)
 
     def seat_at(self, request: Request, shape: Shape, row: int, mask: int) -> Seat:
         """The seat of `request` on cards `mask` of `row`."""
         chunk, place = self.draft.ledger.readable(row)
         at = int(chunk.kind[place])
         kind = self.world.kinds[at]
-        vector, edges = NOTHING, ()
+        vector = NOTHING
+        edges: tuple[tuple[int, int], ...] = ()
         if mask:
             # a whole card is booked entirely, whatever of it was asked for
             usable = kind.cards[bits(mask)[0]].usable_mib if shape.whole else 0
@@ -108,6 +125,12 @@ class Desk:
             edges = self._chooser.edges(at, mask, need_of(request))
         numa = split_host(chunk, place, kind, mask, request.cpu_milli, request.host_mib)
         return Seat(row, mask, vector, shape.whole, request.cpu_milli, request.host_mib, numa, edges)
+
+    def _show(self) -> None:
+        """Show the scorers the rows that were just written."""
+        rows = self.draft.take_touched()
+        self.placer.refresh(self.draft, rows)
+        self._shown += rows
 
     def _best(self, request: Request) -> tuple[Request, Shape, Choice] | None:
         """The first option that fits; among the shapes of one option the one of least loss."""

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from aliquot.control.naming import not_found
 from aliquot.core.errors import DocumentError, NotFoundError
 from aliquot.core.ids import CardId, JobId, NodeId, SiteId
 from aliquot.core.inventory import Card, CardModel, Node, Profile, models_by_name
@@ -28,7 +29,7 @@ from aliquot.core.units import FULL
 from aliquot.core.workload import Offer
 
 SITE = SiteId("openb")
-POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
+POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 PREFIX = "openb_pod_list_"
 INSTANT_MS = 1000
 
@@ -59,15 +60,13 @@ class OpenbTrace:
     ) -> None:
         known = list_workloads(folder)
         if workload not in known:
-            raise NotFoundError(f"no workload {workload!r} in {folder}; there are {', '.join(known)}")
+            raise not_found("workload", workload, known, where=str(folder))
         self.notes: list[str] = []
         self._models = models_by_name(models)
         self._nodes_file = folder / "openb" / "openb_node_list_gpu_node.csv"
         self._pods_file = folder / "openb" / f"{PREFIX}{workload}.csv"
         self._node_rows = read_rows(self._nodes_file, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))
-        rows = read_rows(
-            self._pods_file, ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
-        )
+        rows = read_rows(self._pods_file, POD_COLUMNS)
         self._requests = [self._request(row, line) for line, row in enumerate(rows, start=2)]
         by_name = sorted(range(len(rows)), key=lambda at: rows[at]["name"])
         self._sorted = [self._requests[at] for at in by_name]
@@ -121,13 +120,11 @@ class OpenbTrace:
         )
 
     def _request(self, row: Row, line: int) -> Request:
-        cpu, host, cards = (
-            _whole(row, key, self._pods_file, line) for key in ("cpu_milli", "memory_mib", "num_gpu")
-        )
+        cpu, host, cards = (_whole(row, key, self._pods_file, line) for key in POD_COLUMNS[1:4])
         milli = _whole(row, "gpu_milli", self._pods_file, line) if cards else 0
         if cards and not 1 <= milli <= FULL:
             raise _broken(self._pods_file, line, "gpu_milli", row["gpu_milli"], "1 to 1000")
-        return _intern(cpu, host, cards, milli, row["gpu_spec"])
+        return _intern(cpu, host, cards, milli, row.get("gpu_spec") or "")
 
     def _orders(
         self, folder: Path, workload: str, seed: int, offered: float

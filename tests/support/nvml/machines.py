@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-PIX, PXB, PHB, NODE, SYS, NO_ANSWER = 10, 20, 30, 40, 50, 255
+PIX, PXB, PHB, NODE, SYS = 10, 20, 30, 40, 50  # the driver's numbers
 SWITCH: Final = "switch"
 
 GIB: Final = 1 << 30
@@ -59,9 +59,9 @@ BOARDS: Final = {
 
 @dataclass(frozen=True)
 class Place:
-    """One card in its machine."""
+    """One card in its machine; `board` is a name of BOARDS or a board of one's own."""
 
-    board: str
+    board: str | Board
     uuid: str
     bus: int
     numa: int | None
@@ -135,10 +135,10 @@ def _hgx_h100(name: str) -> Machine:
     return Machine(name, places, _by_node(numa, NODE), links, link_version=4, link_mbps=26562, fabric=True)
 
 
-def _pcie(name: str, board: str, numa: tuple[int, ...], cpus: int) -> Machine:
+def _pcie(name: str, board: str, numa: tuple[int, ...], cpus: int, step: int = 0x20) -> Machine:
     """Cards without NVLink, one behind each host bridge; consumer-like boards would refuse peers."""
     places = tuple(
-        Place(board, card_uuid(name, i), 0x21 + 0x20 * i, node, ((cpus * node, cpus * (node + 1) - 1),))
+        Place(board, card_uuid(name, i), 0x21 + step * i, node, ((cpus * node, cpus * (node + 1) - 1),))
         for i, node in enumerate(numa)
     )
     return Machine(name, places, _by_node(numa, NODE))
@@ -207,5 +207,6 @@ MACHINES: Final[dict[str, Callable[[str], Machine]]] = {
     "t4": lambda name: _single(name, "t4"),
     "a100-40": lambda name: _single(name, "a100-40"),
     "gb10": lambda name: _single(name, "gb10"),
+    "l40s-20": lambda name: _pcie(name, "l40s", (0,) * 10 + (1,) * 10, 96, step=4),
     "no-cards": lambda name: Machine(name, (), lambda _a, _b: SYS),
 }

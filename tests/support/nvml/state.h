@@ -17,7 +17,7 @@
 #define SIM_NA64 0xffffffffffffffff
 #define SIM_WHOLE_CARD 0xffffffff
 
-#define SIM_DEVICES 16
+#define SIM_DEVICES 20
 #define SIM_LINKS 18
 #define SIM_PROCESSES 128
 #define SIM_PROFILES 12

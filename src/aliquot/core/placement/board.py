@@ -1,8 +1,8 @@
 """The board: a flat mirror of the world's chunks that scorers can read quickly, with a log of what changed.
 
-It is not a copy of the world but of what its columns say, row by row; it owns no decision. Chunks are compared
-by identity first (copy on write: the same handle says the same) and by content then, so bringing the mirror
-up to date costs one pass over the chunks that were written to.
+It is not a copy of the world but of what its columns say, row by row; it owns no decision. Chunks are
+compared by identity first (copy on write: the same handle says the same) and by content then, so bringing the
+mirror up to date costs one pass over the chunks that were written to.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from aliquot.core.placement.shapes import Ask, Hardware, Shape, effective
 
 Absorb = Callable[..., int]
 Column = I32 | U32 | I64
+MIRRORED = 7  # the columns of Cells that mirror the world come first
 ChangedSince = Callable[[Cells, int, int, int, I32], int]
 
 
@@ -88,7 +89,7 @@ class Board:
     def imagine(self, row: int, shape: Shape, mask: int) -> int:
         """The spare row made to look like `row` with `shape` given back on the cards `mask`; its index."""
         cells, spare = self.cells, self.scratch
-        for column in (cells.kind, cells.usable, cells.idle, cells.cpu, cells.host, cells.left, cells.traffic):
+        for column in cells[:MIRRORED]:
             column[spare] = column[row]
         cells.cpu[spare] += shape.cpu
         cells.host[spare] += shape.host

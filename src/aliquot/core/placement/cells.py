@@ -22,7 +22,7 @@ Bool = npt.NDArray[np.bool_]
 
 
 class Cells(NamedTuple):
-    """[n] rows of nodes, [n, c] cards. The first ten mirror the world; `effective` and `changed` are ours."""
+    """[n] rows of nodes, [n, c] cards. Those down to `traffic` mirror the world."""
 
     kind: I32  # [n]
     usable: U32  # [n]

@@ -1,7 +1,7 @@
 """The demand mix: which shapes are asked for, how often. A frozen value, fixed for an epoch.
 
-It is not the queue: it says what tends to come, not what waits. Counts are integers, so that sums over the mix
-do not depend on their order.
+It is not the queue: it says what tends to come, not what waits. Counts are integers, so that sums over the
+mix do not depend on their order.
 """
 
 from __future__ import annotations

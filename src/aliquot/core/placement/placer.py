@@ -1,7 +1,7 @@
 """The placer: keeps the board and every cached score up to date, and says where a shape should go.
 
-It lives outside the world, between plans. Everything it keeps follows from the rows it was shown and the epoch,
-so a placer that has seen much and a new one choose the same; it can be thrown away at any time.
+It lives outside the world, between plans. Everything it keeps follows from the rows it was shown and the
+epoch, so a placer that has seen much and a new one choose the same; it can be thrown away at any time.
 
 It does not decide who goes next, books nothing, and does not choose among linked cards: for several cards it
 asks a `SetChooser`, which knows the wiring.
@@ -24,7 +24,6 @@ from aliquot.core.placement.policies.classic import Rule
 from aliquot.core.placement.policies.protocol import Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, fit_masks
 from aliquot.core.placement.policies.valued import Measure, ValuePolicy
-from aliquot.core.placement.reasons import Shortfall, shortfalls
 from aliquot.core.placement.shapes import Hardware, Shape, step, without_host
 
 NOT_GIVEN: U32 = np.zeros(0, np.uint32)
@@ -36,7 +35,7 @@ class SetChooser(Protocol):
     def __call__(
         self, kind: int, free: int, count: int, traffic: Sequence[int], need: object
     ) -> tuple[int, float]:
-        """The mask of `count` cards out of `free`, and a loss for how badly they are wired; mask 0: refused.
+        """The mask of `count` cards out of `free`, and a loss for bad wiring; mask 0: refused.
 
         `need` is the shape's, as its maker left it there.
         """
@@ -128,8 +127,9 @@ class Placer:
     def feasible_rows(self, shape: Shape) -> list[int]:
         """The rows where `shape` fits now, in order."""
         column = self.scored(shape)
-        fits = np.isfinite(column.scores.loss[: self.board.rows])
-        return [int(row) for row in np.flatnonzero(fits & (self.board.cells.host[: self.board.rows] >= shape.host))]
+        used = self.board.rows
+        fits = np.isfinite(column.scores.loss[:used]) & (self.board.cells.host[:used] >= shape.host)
+        return [int(row) for row in np.flatnonzero(fits)]
 
     def value_of_row(self, row: int) -> float:
         """GPU milli of future demand the row can still pack; 0 for policies without such a value."""
@@ -162,12 +162,6 @@ class Placer:
             return None
         return self._choice(column, row, column.what_if)
 
-    def why_not(self, shape: Shape) -> tuple[Shortfall, ...]:
-        """What keeps `shape` off the rows, with counts that add up to the rows where it does not fit."""
-        column = self.scored(shape)
-        fits = np.isfinite(column.scores.loss) & (self.board.cells.host >= shape.host)
-        return shortfalls(self.board.cells, self.board.rows, column.request, shape.host, fits)
-
     def scored(self, shape: Shape) -> _Column:
         """The shape's column, brought up to date."""
         self._begin()
@@ -189,7 +183,7 @@ class Placer:
             column.scores.loss[row] += loss
 
     def _choose_sets(self, column: _Column, rows: list[int]) -> tuple[U32, dict[int, float]]:
-        """Cards for each row where the shape fits, and what their wiring costs; the same sets are asked once."""
+        """Cards for each row where the shape fits, and what their wiring costs; each case is asked once."""
         assert self._chooser is not None
         cells, request, shape = self.board.cells, column.request, column.shape
         given = np.zeros(cells.kind.shape[0], np.uint32)

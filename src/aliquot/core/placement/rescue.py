@@ -1,8 +1,8 @@
 """Moves: making room for a shape that does not fit by moving one slice, and tidying slices that sit badly.
 
-Only moves of one single-card grant are looked at, to the best home it has elsewhere; what may be moved, how often
-and when is policy and comes from the caller. Rows are tried in the order in which a move is likely to help, and
-only the first few: a bound on time, not on correctness.
+Only moves of one single-card grant are looked at, to the best home it has elsewhere; what may be moved, how
+often and when is policy and comes from the caller. Rows are tried in the order in which a move is likely to
+help, and only the first few: a bound on time, not on correctness.
 """
 
 from __future__ import annotations
@@ -102,7 +102,10 @@ class _Homes:
 
 def _try(placer: Placer, shape: Shape, moved: Movable, homes: _Homes) -> Rescue | None:
     cells, given_back = placer.board.cells, moved.shape
-    if cells.cpu[moved.row] + given_back.cpu < shape.cpu or cells.host[moved.row] + given_back.host < shape.host:
+    if (
+        cells.cpu[moved.row] + given_back.cpu < shape.cpu
+        or cells.host[moved.row] + given_back.host < shape.host
+    ):
         return None
     if shape.cards and moved.card >= 0 and not _has_room(cells, shape, moved):
         return None

@@ -1,10 +1,12 @@
-"""What is scarce now: a price per GPU milli of each node kind, and a reserve on whole slots of 2, 4 and 8 cards.
+"""What is scarce now: a price per GPU milli of each node kind, a reserve on whole slots of 2, 4 and 8 cards.
 
-    price_k   = beta x sum over groups c of the mix that accept k of (share_c x free) / free in c, at most `cap`
-    reserve_m = kappa x 1000 x m x min(1, wanted_m / slots_m), wanted_m = requests for m cards that `free` would see
+    price_k   = beta x sum over groups c of the mix that accept k of share_c x free / free in c, at most `cap`
+    reserve_m = kappa x 1000 x m x min(1, wanted_m / slots_m); wanted_m: requests for m cards among those that
+                would fill what is free
 
 A group is the set of kinds a demand accepts; one that accepts every kind prices all alike and is left out.
-Both need no knowledge of the future but the mix, change with every booking, and so stay outside cached scores.
+Both need no knowledge of the future but the mix, change with every booking, and so stay outside cached
+scores.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ ANYWHERE: Final = 1  # the `eligible` of a kind where a request without cards ma
 class Hardware(NamedTuple):
     """One node kind as placement sees it.
 
-    `full` holds (compute milli, memory MiB, bandwidth milli) per card slot; 0 is a dimension the card does not
-    have. `cpu` is the kind's total milli-cores, used only to normalise the classic policies.
+    `full` holds (compute milli, memory MiB, bandwidth milli) per card slot; 0 is a dimension the card
+    lacks. `cpu` is the kind's total milli-cores, used only to normalise the classic policies.
     """
 
     full: tuple[Ask, ...]
@@ -35,7 +35,7 @@ class Shape(msgspec.Struct, frozen=True):
     cpu       milli-cores                       host      MiB of host memory
     cards     number of distinct cards, >= 0    whole     cards must be idle and are booked entirely
     ask       per kind: (compute milli, memory MiB, bandwidth milli) on each of the cards
-    eligible  per kind: bit mask of the cards that may serve it; 0: the kind may not. Without cards any bit: yes
+    eligible  per kind: bit mask of the cards that may serve it; 0: may not. Without cards any bit: yes
     milli     GPU milli of the whole shape: `cards` * 1000 when whole
     spec      the group of models it accepts, as the caller numbers them
     """
@@ -81,4 +81,15 @@ def step(shape: Shape, kind: int, full: Ask) -> int:
     return compute
 
 
-__all__ = ["ANYWHERE", "DIMS", "MAX_CARDS", "MILLI", "Ask", "Hardware", "Shape", "effective", "step", "without_host"]
+__all__ = [
+    "ANYWHERE",
+    "DIMS",
+    "MAX_CARDS",
+    "MILLI",
+    "Ask",
+    "Hardware",
+    "Shape",
+    "effective",
+    "step",
+    "without_host",
+]

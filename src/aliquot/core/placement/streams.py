@@ -1,7 +1,7 @@
 """Streams of future requests drawn from the demand mix, one set per profile, the same for every node.
 
 A profile is what the mix looks like from a node kind: kinds that can serve the same demands alike share one.
-Each stream is sorted big-first inside small windows: a router lets a node wait a little for the right request.
+Each stream is sorted big-first inside small windows: a router lets a node wait a little for the right one.
 Draws come from a counter-based generator, so they are the same on every platform.
 """
 
@@ -95,7 +95,15 @@ def pod_of(demand: Demand, kind: int, facts: Hardware, *, flat: bool) -> Pod:
         return (shape.cpu, 0, 0, 0, demand.times, shape.eligible[kind], 0, 0, 0)
     ask = shape.ask[kind]
     if not flat:
-        return (shape.cpu, shape.cards, int(shape.whole), shape.milli, demand.times, shape.eligible[kind], *ask)
+        return (
+            shape.cpu,
+            shape.cards,
+            int(shape.whole),
+            shape.milli,
+            demand.times,
+            shape.eligible[kind],
+            *ask,
+        )
     full = facts.full[0] if facts.full else NO_CARD
     milli = MILLI if shape.whole else _largest(ask, full)
     whole = int(milli >= MILLI)
@@ -105,7 +113,9 @@ def pod_of(demand: Demand, kind: int, facts: Hardware, *, flat: bool) -> Pod:
 
 def _largest(ask: Ask, full: Ask) -> int:
     """The milli-cards asked for in the dimension that takes most, to the nearest milli."""
-    return max(((have * MILLI + of // 2) // of for have, of in zip(ask, full, strict=True) if of > 0), default=0)
+    return max(
+        ((have * MILLI + of // 2) // of for have, of in zip(ask, full, strict=True) if of > 0), default=0
+    )
 
 
 def _draw(mix: DemandMix, plan: Plan, seed: int) -> I64:
@@ -144,10 +154,14 @@ def _tables(mix: DemandMix, hardware: Sequence[Hardware], drawn: I64, cards: int
             pods[profile, stream, : served.shape[0]] = table[served]
             length[profile, stream] = served.shape[0]
     profile_of = np.array([profiles.index(view) for view in views], np.int32).reshape(len(views))
-    return Tables(flat, profile_of, pods, length, ceiling, np.array(classes, np.int32).reshape(len(views), cards))
+    return Tables(
+        flat, profile_of, pods, length, ceiling, np.array(classes, np.int32).reshape(len(views), cards)
+    )
 
 
-def _view(mix: DemandMix, kind: int, facts: Hardware, classes: Sequence[int], *, flat: bool) -> tuple[Pod, ...]:
+def _view(
+    mix: DemandMix, kind: int, facts: Hardware, classes: Sequence[int], *, flat: bool
+) -> tuple[Pod, ...]:
     """All demands as a kind sees them. Not flat: ELIGIBLE counts card classes instead of cards."""
     view = [pod_of(demand, kind, facts, flat=flat) for demand in mix.demands]
     if flat:
@@ -181,7 +195,7 @@ def _ceiling(view: Sequence[Pod]) -> list[int]:
 
 
 def _card_classes(mix: DemandMix, hardware: Sequence[Hardware], cards: int, *, flat: bool) -> list[list[int]]:
-    """[kinds][cards] small numbers: 0 for all in a flat mix, else one per set of demands that accept the card."""
+    """[kinds][cards] small numbers: 0 in a flat mix, else one per set of demands that accept the card."""
     if flat:
         return [[0] * cards for _ in hardware]
     result = []

@@ -19,6 +19,7 @@ PACKED: Final = 6  # flat codes per key word, 10 bits each
 CLASS_AT: Final = 42
 IDLE_AT: Final = 46
 CPU_CEILING: Final = (1 << 31) - 1  # milli-cores; more than two million cores count as that many
+COARSE: Final = 5
 BARE: Final = (1 << IDLE_AT) - 1
 
 
@@ -72,6 +73,17 @@ def blank_table(capacity: int, width: int) -> Table:
 def code(left: Sequence[int], card_class: int, idle: int) -> int:
     """The code of a card in a mix that is not flat."""
     return left[0] << 32 | left[1] << 10 | left[2] | card_class << CLASS_AT | idle << IDLE_AT
+
+
+def coarse(cpu: int) -> int:
+    """Cpu rounded to 1/64 of itself or finer, to nearest, so that more states share a value.
+
+    93,000 milli-cores count as 92,160 (steps of 2,048), 5,000 as 4,992 (steps of 128); below 64 all are exact.
+    """
+    quantum = 1
+    while cpu >> COARSE >= 2 * quantum:
+        quantum *= 2
+    return (cpu + quantum // 2) // quantum * quantum
 
 
 def value_plain(tables: Tables, profile: int, cpu: int, codes: Sequence[int], *, fragments: bool) -> int:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from aliquot.core import lifecycle
 from aliquot.core.ids import JobId
+from aliquot.core.inventory import Profile
 from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.report.machines import Hold, Share
@@ -26,6 +27,15 @@ class ClassKey(NamedTuple):
     stage: str
     queue: str
     width: str
+
+
+class Piece:
+    """So many whole cards of one kind on one node; one object for all that are equal."""
+
+    __slots__ = ("cards", "profile")
+
+    def __init__(self, cards: int, profile: Profile) -> None:
+        self.cards, self.profile = cards, profile
 
 
 class Cell:
@@ -79,7 +89,7 @@ class Life:
         self.worked_ms: int | None = None  # how long this attempt ran, once its work is over
         self.moves = 0
         self.holds: list[Hold] = []
-        self.pieces = whole_pieces(job)
+        self.pieces: tuple[Piece, ...] = ()
 
     def request_of(self, member: int, members: int) -> Request:
         """What the member of an attempt in `members` parts asked for; a scattered job's parts ask alike."""
@@ -94,6 +104,7 @@ class Lives:
         self.cells: dict[ClassKey, Cell] = {}
         self.open: dict[JobId, Life] = {}
         self._over: set[JobId] = set()
+        self._pieces: dict[tuple[int, Profile], Piece] = {}
         self._start = at
 
     def submit(self, job: Job) -> Life | None:
@@ -106,7 +117,19 @@ class Lives:
             cell = self.cells[key] = Cell(key, self._start)
         cell.submitted += 1
         life = self.open[job.id] = Life(job, cell)
+        life.pieces = self._pieces_of(job)
         return life
+
+    def _pieces_of(self, job: Job) -> tuple[Piece, ...]:
+        """The members that need whole cards, each kind once: what scattered free cards can block."""
+        return tuple(dict.fromkeys(self._piece(request) for request in job.members if request.whole))
+
+    def _piece(self, request: Request) -> Piece:
+        key = (request.cards, request.profile)
+        piece = self._pieces.get(key)
+        if piece is None:
+            piece = self._pieces[key] = Piece(*key)
+        return piece
 
     def turn(self, job: JobId, attempt: int, news: News) -> tuple[Life, Phase, Phase] | None:
         """The life with its phase before and after, or None where the table has no such move."""
@@ -186,8 +209,3 @@ def width_of(job: Job) -> str:
     if any(request.cards and not request.whole for request in job.members):
         return SHARED
     return str(cards)
-
-
-def whole_pieces(job: Job) -> tuple[Request, ...]:
-    """The members that need whole cards, each kind once: what scattered free cards can block."""
-    return tuple({request: None for request in job.members if request.whole})

@@ -115,6 +115,7 @@ class Machines:
         self.cards: dict[CardId, Gauge] = {}
         self.mib_of: dict[CardId, int] = {}
         self.free_sets = [0] * (MAX_CARDS + 1)  # nodes by number of free cards
+        self.largest = 0  # the most free cards on one node
         self._start = at
         self._mix = tuple(mix)
         self._watch = watch
@@ -163,8 +164,8 @@ class Machines:
             return
         machine.holds[hold] = None
         if machine.up:
-            self._count(machine, hold, 1, at)
-            self._recount(machine, at)
+            idle, free = self._count(machine, hold, 1, at)
+            self._note(machine, machine.idle + idle, machine.free + free, at)
 
     def release(self, hold: Hold, at: int) -> None:
         """`hold` is given back."""
@@ -173,8 +174,8 @@ class Machines:
             return
         del machine.holds[hold]
         if hold.live is not None:
-            self._count(machine, hold, -1, at)
-            self._recount(machine, at)
+            idle, free = self._count(machine, hold, -1, at)
+            self._note(machine, machine.idle + idle, machine.free + free, at)
 
     def busy(self, hold: Hold, busy: int | None, at: int) -> None:
         """From now on each card of `hold` is `busy` milli active; None: nobody knows."""
@@ -223,7 +224,7 @@ class Machines:
             if hold.live is not None:
                 self._count(machine, hold, -1, at)
         self._capacity(machine, -1, at)
-        self._note(machine, 0, 0, 0, at)
+        self._note(machine, 0, 0, at)
 
     def _open(self, machine: Machine, at: int, *, up: bool) -> None:
         """Count a node and what is still on it anew."""
@@ -252,8 +253,8 @@ class Machines:
         if node.price_cents_per_card is None:
             sums.unpriced_cards.add(sign * len(node.cards), at)
 
-    def _count(self, machine: Machine, hold: Hold, sign: int, at: int) -> None:
-        """Add or take out one hold, with those of its cards that are there."""
+    def _count(self, machine: Machine, hold: Hold, sign: int, at: int) -> tuple[int, int]:
+        """Add or take out one hold, with those of its cards that are there: (idle, free) cards more."""
         sums, live = self.sums, hold.live
         if live is None:
             present = machine.present
@@ -265,10 +266,15 @@ class Machines:
         machine.cpu -= sign * hold.cpu
         machine.host -= sign * hold.host
         if not cards:
-            return
+            return 0, 0
         milli = sign * hold.milli
+        turned = unhealthy = 0
         for card in live:
-            self.cards[card].add(milli, at)
+            gauge = self.cards[card]
+            if not gauge.value or gauge.value == -milli:
+                turned += sign
+                unhealthy += sign * (card in machine.faulty)
+            gauge.add(milli, at)
             if self._watch is not None:
                 self._watch(card, milli, 0, at)
         sums.booked_milli.add(milli * cards, at)
@@ -280,6 +286,7 @@ class Machines:
             price = machine.node.price_cents_per_card or 0
             sums.surplus_millicents.add(sign * hold.surplus * cards * price, at)
         self._work(hold, cards, sign, at)
+        return -turned, 0 if machine.drained else unhealthy - turned
 
     def _work(self, hold: Hold, cards: int, sign: int, at: int) -> None:
         if hold.busy is None:
@@ -291,38 +298,45 @@ class Machines:
             hold.share.busy.add(sign * hold.busy * cards, at)
 
     def _recount(self, machine: Machine, at: int) -> None:
-        """Idle, free and stranded cards of a node."""
+        """Idle and free cards of a node, looked at one by one."""
         if not machine.up:
-            self._note(machine, 0, 0, 0, at)
+            self._note(machine, 0, 0, at)
             return
         cards = self.cards
         idle = [card.uuid for card in machine.node.cards if not cards[card.uuid].value]
-        free = 0
-        if not machine.drained:
-            faulty = machine.faulty
-            free = sum(card not in faulty for card in idle) if faulty else len(idle)
+        free = 0 if machine.drained else sum(card not in machine.faulty for card in idle)
+        self._note(machine, len(idle), free, at)
+
+    def _note(self, machine: Machine, idle: int, free: int, at: int) -> None:
+        """Bring the counts of one node, and the sums with them, to new values."""
+        sums = self.sums
         stranded = 0
         if free and is_stranded(machine.kind.frontier, free, machine.cpu, machine.host):
             stranded = free
-        self._note(machine, len(idle), free, stranded, at)
-
-    def _note(self, machine: Machine, idle: int, free: int, stranded: int, at: int) -> None:
-        """Bring the counts of one node, and the sums with them, to new values."""
-        sums = self.sums
         if idle != machine.idle:
             change = idle - machine.idle
             sums.idle_cards.add(change, at)
-            sums.idle_cents.add(change * (machine.node.price_cents_per_card or 0), at)
+            if machine.node.price_cents_per_card:
+                sums.idle_cents.add(change * machine.node.price_cents_per_card, at)
             machine.idle = idle
         if free != machine.free:
             kind = machine.kind
             sums.free_cards.add(free - machine.free, at)
             kind.free += free - machine.free
-            for count, sign in ((machine.free, -1), (free, 1)):
-                if count:
-                    kind.nodes_with[count] += sign
-                    self.free_sets[count] += sign
+            self._regroup(kind, machine.free, free)
             machine.free = free
+            sums.largest_cards.put(self.largest, at)
         if stranded != machine.stranded:
             sums.stranded_cards.add(stranded - machine.stranded, at)
             machine.stranded = stranded
+
+    def _regroup(self, kind: Kind, before: int, after: int) -> None:
+        """One node of `kind` has `after` free cards instead of `before`."""
+        for count, sign in ((before, -1), (after, 1)):
+            if count:
+                kind.nodes_with[count] += sign
+                self.free_sets[count] += sign
+        largest = max(self.largest, after)
+        while largest and not self.free_sets[largest]:
+            largest -= 1
+        self.largest = largest

@@ -27,14 +27,15 @@ from aliquot.core.events import (
 )  # fmt: skip  # one list, not one name a line
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId, NodeId
-from aliquot.core.inventory import Node, Profile
+from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.report.gauges import Sums, Totals
-from aliquot.core.report.lives import Life, Lives
+from aliquot.core.report.lives import Life, Lives, Piece
 from aliquot.core.report.machines import Hold, Machines
 from aliquot.core.report.pace import pace_of
 from aliquot.core.report.readings import Readings, Window, WindowRule, read_cells, read_waiting
+from aliquot.core.speed import Reach
 from aliquot.core.workload import Offer, Scenario
 
 
@@ -73,7 +74,8 @@ class Meter:
         watcher: Watcher | None = None,
     ) -> None:
         self.start, self.end = window
-        self.now = self._clock = self.start  # inside the window; as it is
+        self.now = self.start  # inside the window
+        self._clock = 0  # as it is
         self.sums = Sums(self.start)
         self.lives = Lives(self.start)
         requests = {request: None for offer in scenario.offers for request in offer.job.members}
@@ -82,25 +84,27 @@ class Meter:
         self._nodes: dict[NodeId, Node] = {}
         self._speeds = scenario.speeds
         self._watcher = watcher
-        self._waiting: dict[tuple[int, Profile], int] = {}  # members that wait for whole cards, by width
+        self._waiting: dict[Piece, int] = {}  # how many members wait for whole cards
         self._placements: dict[JobId, list[Placement]] = {}
         self._holding = 0  # jobs that hold something
         self._emptied: tuple[int, Totals] | None = None  # when nothing was held any more, and the sums then
         self._stale = False  # whether free cards or waiting members changed
+        self._blocked = False  # whether a wide member waited when that was last looked at
+        self._full_pace = {shared: scenario.speeds.speed(Reach.SINGLE, shared) for shared in (False, True)}
 
     def see(self, event: Event) -> None:
-        """Fold one event. `event.at` never goes back.
+        """Fold one event. A time that goes back (old news) is taken as the latest time seen.
 
         What happened before the window counts from its beginning on; what comes after it is left out.
         """
         if self.end is not None and event.at > self.end:
             return
-        self._clock = event.at
+        self._clock = max(event.at, self._clock)
         at = self.now = max(event.at, self.now)
         fold = _FOLD.get(type(event))
         if fold is not None:
             fold(self, event, at)
-            if self._stale:
+            if self._stale and (self._waiting or self._blocked):
                 self._settle(at)
             if self._watcher is not None:
                 self._watcher.tick(at, self.sums)
@@ -253,7 +257,11 @@ class Meter:
         busy = offer.busy_milli if offer is not None else None
         pace = 0
         if offer is not None and busy:
-            pace = pace_of(offer, tuple(self._placements[life.job.id]), self._nodes, self._speeds)
+            placements = self._placements[life.job.id]
+            if offer.linked:
+                pace = pace_of(offer, tuple(placements), self._nodes, self._speeds)
+            else:
+                pace = self._full_pace[any(part.cards and not part.whole for part in placements)]
         for hold in life.holds:
             if hold.cards:
                 self.machines.busy(hold, None if busy is None else busy * pace // 1000, at)
@@ -266,8 +274,7 @@ class Meter:
 
     def _wait(self, life: Life, change: int, at: int) -> None:
         self.sums.waiting_jobs.add(change, at)
-        for request in life.pieces:
-            key = (request.cards, request.profile)
+        for key in life.pieces:
             count = self._waiting.get(key, 0) + change
             if count:
                 self._waiting[key] = count
@@ -278,22 +285,22 @@ class Meter:
     # --- scattered cards -------------------------------------------------------------------------------
 
     def _settle(self, at: int) -> None:
-        """After free cards or waiting members changed: the largest free set, and what blocks the widest."""
+        """After free cards or waiting members changed: what blocks the widest of them."""
         self._stale = False
         sums = self.sums
-        sets = self.machines.free_sets
-        sums.largest_cards.put(next((count for count in range(len(sets) - 1, 0, -1) if sets[count]), 0), at)
         width, free, fits = self._widest()
         scattered = width > 0 and not fits and free >= width
         sums.blocked_cards.put(free if scattered else 0, at)
         sums.scattered.put(int(scattered), at)
         sums.crowded.put(int(width > 0 and not fits and free < width), at)
         sums.held_back.put(int(width > 0 and fits), at)
+        self._blocked = width > 0
 
     def _widest(self) -> tuple[int, int, bool]:
         """The widest waiting member that some node could ever hold: (cards, free cards of its kind, fits)."""
         best = (0, 0, False)
-        for width, profile in self._waiting:
+        for piece in self._waiting:
+            width, profile = piece.cards, piece.profile
             if width >= best[0] and self.machines.ever_fits(width, profile):
                 free, fits = self.machines.free_for(width, profile)
                 if width > best[0] or (not fits and free > best[1]):

@@ -70,6 +70,8 @@ class Span(Enum):
 
     RUN = "run"
     SAMPLES = "samples"
+    OFFERED_FULL = "offered-full"
+    OFFERED_LAST = "offered-last"
     JOBS = "jobs"
 
 
@@ -91,6 +93,12 @@ WINDOWS: Final = {
     Span.RUN: Bilingual("from the start to the last completion, or as given", "从开始到最后完成，或指定区间"),
     Span.SAMPLES: Bilingual("mean of the samples, each for as long as it stood", "采样值按持续时间加权平均"),
     Span.JOBS: Bilingual("all jobs seen", "全部作业"),
+    Span.OFFERED_FULL: Bilingual(
+        "mean over the arrivals at 100 % offered", "提交负载 100 % 处各次到达的平均"
+    ),
+    Span.OFFERED_LAST: Bilingual(
+        "mean over the arrivals at the last percent", "最后一个百分点各次到达的平均"
+    ),
 }
 
 DENOMINATORS: Final = {
@@ -116,6 +124,8 @@ DENOMINATORS: Final = {
 _ROWS: Final = (
     ("utilisation", Group.USE, Unit.SHARE, Better.HIGHER, Over.CARDS_UP, Span.RUN),
     ("utilisation_allocated", Group.USE, Unit.SHARE, Better.HIGHER, Over.ALLOCATED_KNOWN, Span.RUN),
+    ("allocation_full", Group.USE, Unit.SHARE, Better.HIGHER, Over.CARDS_UP, Span.OFFERED_FULL),
+    ("allocation_last", Group.USE, Unit.SHARE, Better.HIGHER, Over.CARDS_UP, Span.OFFERED_LAST),
     ("allocation", Group.USE, Unit.SHARE, Better.HIGHER, Over.CARDS_UP, Span.RUN),
     ("memory_occupancy", Group.USE, Unit.SHARE, Better.HIGHER, Over.MEMORY_UP, Span.RUN),
     ("memory_booked", Group.USE, Unit.SHARE, Better.NEITHER, Over.MEMORY_UP, Span.RUN),
@@ -158,6 +168,8 @@ _ROWS: Final = (
 _TITLES: Final = {
     "utilisation": ("Utilisation of all cards", "全部卡的利用率"),
     "utilisation_allocated": ("Utilisation of allocated cards", "已分配卡的利用率"),
+    "allocation_full": ("Allocation at 100 % offered", "提交负载 100 % 时的分配率"),
+    "allocation_last": ("Allocation at the most offered", "最大提交负载时的分配率"),
     "allocation": ("Allocation rate", "分配率"),
     "memory_occupancy": ("Memory occupancy, as asked for", "显存占用率（按申请）"),
     "memory_booked": ("Memory booked", "已记账显存占比"),

@@ -28,7 +28,7 @@ class Observation:
         by_load: bool = False,
         window: tuple[int, int | None] = (0, None),
     ) -> None:
-        self._scenario = scenario
+        self._scenario, self._by_load = scenario, by_load
         self.recorder = Recorder(scenario, mix=mix, by_load=by_load, start_ms=window[0])
         self.meter = Meter(scenario, window=window, watcher=self.recorder)
 
@@ -53,13 +53,14 @@ class Observation:
         """The run so far. The scenario's own notes come first; `never`: jobs found to fit nowhere, ever."""
         readings = self.meter.readings()
         fragmentation = self.recorder.fragmentation(readings.window.end_ms)
+        load = self.recorder.load() if self._by_load else ()
         return RunResult(
             scenario=self._scenario.name,
             policy=policy,
             seed=seed,
             variant=variant,
             standing=standing,
-            scorecard=score(readings, fragmentation=fragmentation, never=never),
+            scorecard=score(readings, fragmentation=fragmentation, never=never, load=load),
             timeline=self.recorder.timeline(readings),
             assumptions=assumptions,
             notes=(*self._scenario.notes, *notes),

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from aliquot.core.jobs import Stage
+from aliquot.core.report.charts import LoadPoint
 from aliquot.core.report.readings import CellReading, Readings, Window, WindowRule
 from aliquot.core.units import FULL
 
@@ -58,6 +59,8 @@ class Scorecard(msgspec.Struct, frozen=True):
     window_rule: WindowRule
     cards: float | None  # mean number of cards whose node answered
     allocation: float | None
+    allocation_full: float | None
+    allocation_last: float | None
     utilisation: float | None
     utilisation_allocated: float | None
     activity_unknown: float | None
@@ -107,10 +110,17 @@ class Scorecard(msgspec.Struct, frozen=True):
     per_class: PerClass
 
 
-def score(readings: Readings, *, fragmentation: float | None = None, never: int | None = None) -> Scorecard:
+def score(
+    readings: Readings,
+    *,
+    fragmentation: float | None = None,
+    never: int | None = None,
+    load: Sequence[LoadPoint] = (),
+) -> Scorecard:
     """The scorecard of `readings`.
 
     `fragmentation`: FGD's rate as sampled by the caller. `never`: jobs that the planner found can never fit.
+    `load`: allocation by offered load; given only for a replay in which nothing leaves.
     """
     parts = {
         **_use(readings),
@@ -119,6 +129,8 @@ def score(readings: Readings, *, fragmentation: float | None = None, never: int 
         **_counts(readings.cells),
         "fragmentation": fragmentation,
         "never": never,
+        "allocation_full": next((point.allocation for point in load if point.percent == 100), None),
+        "allocation_last": load[-1].allocation if load else None,
         "per_class": _per_class(readings.cells),
     }
     return Scorecard(**parts)

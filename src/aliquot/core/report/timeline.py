@@ -31,10 +31,10 @@ from aliquot.core.report.charts import (
 from aliquot.core.report.fragmentation import Demand, Fragmentation, measure, prepare
 from aliquot.core.report.gauges import Sums
 from aliquot.core.report.lives import Life, width_of
+from aliquot.core.report.load import LoadCurve
 from aliquot.core.report.needs import Mix
-from aliquot.core.report.raster import Raster
+from aliquot.core.report.raster import COLUMNS, FIRST_WIDTH_MS, Raster
 from aliquot.core.report.readings import Readings
-from aliquot.core.units import FULL
 from aliquot.core.workload import Scenario
 
 HEAT_ROWS: Final = 256
@@ -57,13 +57,13 @@ class Recorder:
         self.mix = scenario.demand() if mix is None else mix
         self._by_load = by_load
         self._unit, self._labels, self._row_of = _rows(scenario.nodes)
-        self._heat = Raster(2 * len(self._labels), start_ms)  # booked, then up
-        self._course = Raster(_SERIES, start_ms)
-        self._load = _Load()
-        self._booked = 0
+        last = scenario.offers[-1].job.submitted_ms if scenario.offers else start_ms
+        width = min(max(1, (last - start_ms) // COLUMNS), FIRST_WIDTH_MS)
+        self._heat = Raster(2 * len(self._labels), start_ms, width_ms=width)  # booked, then up
+        self._course = Raster(_SERIES, start_ms, width_ms=width)
+        self._load = LoadCurve()
         self._demand: tuple[int, Demand] | None = None
         self._samples: list[tuple[int, int, Fragmentation]] = []  # (at, percent offered, reading)
-        last = scenario.offers[-1].job.submitted_ms if scenario.offers else start_ms
         self._spacing = max(1000, (last - start_ms) // (MOST_SAMPLES // 2))
         self._next_sample = start_ms
         self._bars: dict[JobId, _Bar] = {}
@@ -91,6 +91,8 @@ class Recorder:
 
     def placed(self, life: Life, placements: tuple[Placement, ...], at: int) -> None:
         """See `meter.Watcher`."""
+        held = sum(part.vector.compute * len(part.cards) for part in placements)
+        self._load.answer(life.job.id, held)
         bar = self._bars.get(life.job.id)
         if bar is not None:
             nodes = tuple(dict.fromkeys(str(placement.node) for placement in placements))
@@ -99,6 +101,8 @@ class Recorder:
 
     def over(self, life: Life, outcome: Phase, at: int) -> None:
         """See `meter.Watcher`."""
+        if not life.placed:
+            self._load.answer(life.job.id, 0)
         bar = self._bars.get(life.job.id)
         if bar is None:
             return
@@ -112,7 +116,6 @@ class Recorder:
     def tick(self, at: int, sums: Sums) -> None:
         """See `meter.Watcher`."""
         course = self._course
-        self._booked = sums.booked_milli.value
         course.put(_BOOKED, sums.booked_milli.value, at)
         course.put(_BUSY, sums.busy_milli.value, at)
         course.put(_DARK, sums.dark_milli.value, at)
@@ -124,7 +127,9 @@ class Recorder:
     def is_due(self, at: int) -> bool:
         """Whether `sample` should be called now."""
         if self._by_load:
-            return not self._samples or self._load.percent != self._samples[-1][1]
+            return self._load.is_answered and (
+                not self._samples or self._load.percent != self._samples[-1][1]
+            )
         return at >= self._next_sample
 
     def sample(self, chunks: Sequence[NodeChunk], kinds: Sequence[NodeKind], at: int) -> None:
@@ -154,13 +159,17 @@ class Recorder:
 
     # --- the result ------------------------------------------------------------------------------------
 
+    def load(self) -> tuple[LoadPoint, ...]:
+        """Allocation and fragmentation by offered load, as far as it got."""
+        self._load.settle()
+        return self._load.points({percent: sample.rate for _, percent, sample in self._samples})
+
     def timeline(self, readings: Readings) -> Timeline:
         """Everything up to the end of the window of `readings`."""
         end = readings.window.end_ms
-        self._load.settle(self._booked)
         return Timeline(
             course=self._read_course(end),
-            load=self._load.points(self._samples),
+            load=self.load(),
             fragments=tuple(_fragment_point(at, sample) for at, _, sample in self._samples if at <= end),
             heat=self._read_heat(end),
             gantt=Gantt(tuple(bar.freeze() for bar in self._bars.values()), self._left_out),
@@ -217,69 +226,20 @@ class _Bar:
         )
 
 
-class _Load:
-    """Allocation by offered load: what the placement experiment of the openb traces reports."""
-
-    def __init__(self) -> None:
-        self.percent = 0
-        self._offered = 0
-        self._counted = True  # whether what the last arrival led to is in the sums
-        self._arrivals: dict[int, list[int]] = {}  # percent -> [arrivals, sum of booked after each, capacity]
-
-    def arrive(self, job: Job, booked: int, capacity: int) -> None:
-        """One more arrival; `booked` is what the arrivals before it led to."""
-        self.settle(booked)
-        self._offered += _asked_milli(job)
-        if capacity:
-            self.percent = (200 * self._offered + capacity) // (2 * capacity)
-        entry = self._arrivals.setdefault(self.percent, [0, 0, 0])
-        entry[0] += 1
-        entry[2] = capacity
-        self._counted = False
-
-    def settle(self, booked: int) -> None:
-        """What the last arrival led to is known now."""
-        if not self._counted:
-            self._arrivals[self.percent][1] += booked
-            self._counted = True
-
-    def points(self, samples: Sequence[tuple[int, int, Fragmentation]]) -> tuple[LoadPoint, ...]:
-        """One point a percent."""
-        rates = {percent: sample.rate for _, percent, sample in samples}
-        return tuple(
-            LoadPoint(
-                percent,
-                booked / (count * capacity) if capacity else None,
-                None if (rate := rates.get(percent)) is None else float(rate),
-            )
-            for percent, (count, booked, capacity) in sorted(self._arrivals.items())
-        )
-
-
-def _asked_milli(job: Job) -> int:
-    """Milli-cards asked for, in all; where only memory is said, the whole card it may keep from others."""
-    return sum(
-        request.cards * (FULL if request.whole else request.ask.compute_milli or FULL)
-        for request in job.members
-    )
-
-
 def _rows(nodes: Sequence[Node]) -> tuple[RowUnit, tuple[str, ...], dict[CardId, int]]:
-    """The rows of the heat map, in node order, and the row of each card."""
+    """The rows of the heat map, in node order, and the row of each card. One site's name goes unsaid."""
     holders = [node for node in nodes if node.cards]
+    plain = len({node.id.site for node in holders}) == 1
+    names = [node.id.name if plain else str(node.id) for node in holders]
     if sum(len(node.cards) for node in holders) <= HEAT_ROWS:
-        cards = [(f"{node.id} / {at}", card.uuid) for node in holders for at, card in enumerate(node.cards)]
-        return (
-            RowUnit.CARD,
-            tuple(label for label, _ in cards),
-            {uuid: at for at, (_, uuid) in enumerate(cards)},
-        )
+        pairs = zip(names, holders, strict=True)
+        cards = [(f"{name} / {at}", card.uuid) for name, node in pairs for at, card in enumerate(node.cards)]
+        row_of = {uuid: at for at, (_, uuid) in enumerate(cards)}
+        return RowUnit.CARD, tuple(label for label, _ in cards), row_of
     bundle = -(-len(holders) // HEAT_ROWS)
     row_of = {card.uuid: at // bundle for at, node in enumerate(holders) for card in node.cards}
-    groups = [holders[at : at + bundle] for at in range(0, len(holders), bundle)]
-    labels = tuple(
-        str(group[0].id) if len(group) == 1 else f"{group[0].id} ... {group[-1].id}" for group in groups
-    )
+    groups = [names[at : at + bundle] for at in range(0, len(names), bundle)]
+    labels = tuple(f"{first} +{len(rest)}" if rest else first for first, *rest in groups)
     return (RowUnit.NODE if bundle == 1 else RowUnit.NODES), labels, row_of
 
 

@@ -57,8 +57,8 @@ def format_change(change: float | None, unit: Unit) -> Bilingual:
 
 def format_duration(ms: float) -> Bilingual:
     """`2 h 32 min` and `2 小时 32 分`: two units at most."""
-    for unit, big in enumerate(_BIG):
-        if ms >= big:
+    for unit, (big, small) in enumerate(zip(_BIG, _SMALL, strict=True)):
+        if round(ms / small) * small >= big:
             return Bilingual(_two_units(ms, unit, _EN_UNITS), _two_units(ms, unit, _ZH_UNITS))
     seconds = _number(ms / 1000, 1 if ms % 1000 else 0)
     return Bilingual(f"{seconds} s", f"{seconds} 秒")

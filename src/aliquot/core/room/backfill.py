@@ -38,11 +38,14 @@ class Backfill(msgspec.Struct, frozen=True):
     first: int = 1  # of them, this many also for jobs not overdue
     doubt_milli: int = 3000
     pass_blocked: bool = True  # False: nothing starts behind a job that does not fit
+    by_end: bool = True  # nodes where jobs end together, then best fit; False: best fit only
 
 
-EASY = Backfill(by_size=False, overdue_ms=0, overdue_wide_ms=0, reservations=1, doubt_milli=1000)
-FIFO = Backfill(by_size=False, reservations=0, first=0, pass_blocked=False)
-SKIP = Backfill(by_size=False, reservations=0, first=0)
+EASY = Backfill(
+    by_size=False, overdue_ms=0, overdue_wide_ms=0, reservations=1, doubt_milli=1000, by_end=False
+)
+FIFO = Backfill(by_size=False, reservations=0, first=0, pass_blocked=False, by_end=False)
+SKIP = Backfill(by_size=False, reservations=0, first=0, by_end=False)
 
 
 class Running(NamedTuple):
@@ -121,6 +124,7 @@ def decide(
         overdue,
         rules.first,
         rules.pass_blocked,
+        rules.by_end,
         standing,
         kept_at,
         kept,
@@ -158,6 +162,7 @@ def _walk(
     overdue: npt.NDArray[np.bool_],
     first: int,
     pass_blocked: bool,
+    by_end: bool,
     known: int,
     kept_at: I64,
     kept: I64,
@@ -201,7 +206,7 @@ def _walk(
     sizes = np.zeros(parts, np.int64)
     standing = known
     for index in range(order.shape[0]):
-        if left == 0:
+        if left == 0 and known == kept_at.shape[0]:
             break
         job = order[index]
         count = 0
@@ -211,7 +216,7 @@ def _walk(
                 for other in range(known):
                     if until[job] > kept_at[other] and spare[other, row] < room[row]:
                         room[row] = spare[other, row]
-            count = choose_nodes(room, size, clear, want[job], until[job], spots, sizes)
+            count = choose_nodes(room, size, clear, want[job], until[job] if by_end else 0, spots, sizes)
         if count > 0:
             started[job] = True
             left -= want[job]
@@ -258,7 +263,8 @@ def _walk(
         for part in range(count):
             out_rows[job, part] = spots[part]
             out_cards[job, part] = sizes[part]
-            kept[known, spots[part]] = sizes[part]
+            # of several nodes each has to be empty, the last one too
+            kept[known, spots[part]] = sizes[part] if count == 1 else size[spots[part]]
         for row in range(nodes):
             spare[known, row] = later[row] - kept[known, row]
         for other in range(known):

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Overrun(msgspec.Struct, frozen=True):
-    """What more is expected of a job that has outrun its estimate: `least_ms` and a part of its time so far."""
+    """What a job that has outrun its estimate still needs: `least_ms` and a part of its time so far."""
 
     least_ms: int = 60_000
     again_milli: int = 1000  # 0: only `least_ms`, the textbook rule
@@ -139,7 +139,7 @@ def replay(
     """(ms, parts) of the earliest start of `cards` for `span` ms beside `known` reservations; (0, 0) if none.
 
     `free` [nodes] becomes what is free then. Running job j ends at ends[j] and gives back what[j] on
-    where[j]; `order` sorts the ends. Reservation r keeps kept[r] from kept_at[r] on and leaves spare[r] to others.
+    where[j]; `order` sorts the ends. Reservation r keeps kept[r] from kept_at[r] on and leaves spare[r].
     """
     nodes = free.shape[0]
     room = free.copy()

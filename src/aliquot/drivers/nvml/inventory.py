@@ -57,6 +57,7 @@ class NvmlInventory:
                 return nothing_there(on_bus, "the driver is loaded and shows none")
             return self._read(nvml, count, on_bus)
         except NoDriverError as error:
+            self.close()  # a driver loaded later is opened anew
             return nothing_there(on_bus, str(error))
         except TemporaryError as error:
             return Failed(str(error), error.retry_after_ms)

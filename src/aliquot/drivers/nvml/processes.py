@@ -35,9 +35,7 @@ def read_processes(nvml: Nvml, handle: Any, card: str) -> tuple[CardProcess, ...
     return tuple(found[key] for key in sorted(found, key=_order)) if listed else None
 
 
-def add_busyness(
-    nvml: Nvml, handle: Any, card: str, processes: tuple[CardProcess, ...]
-) -> tuple[CardProcess, ...]:
+def add_busyness(nvml: Nvml, handle: Any, processes: tuple[CardProcess, ...]) -> tuple[CardProcess, ...]:
     """The same with how busy each kept the card, where the driver has a sample of it."""
     if not processes or all(process.gi is not None for process in processes):
         return processes

@@ -5,16 +5,18 @@ A card that does not answer is marked lost in the sample; the others are still t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from aliquot.core.errors import DriverError
 from aliquot.core.ids import CardId
 from aliquot.drivers.nvml.answers import CardLostError
 from aliquot.drivers.nvml.binding import Nvml
-from aliquot.drivers.nvml.cards import read_memory
+from aliquot.drivers.nvml.cards import Memory, read_memory
 from aliquot.drivers.nvml.processes import add_busyness, read_processes
 from aliquot.drivers.nvml.readings import CardProcess, CardSample, Sample
+
+_T = TypeVar("_T")
 
 
 def sample_cards(nvml: Nvml, handles: Mapping[CardId, Any], at: int) -> Sample:
@@ -23,27 +25,37 @@ def sample_cards(nvml: Nvml, handles: Mapping[CardId, Any], at: int) -> Sample:
 
 
 def _sample_card(nvml: Nvml, uuid: CardId, handle: Any) -> CardSample:
+    """What can be read of a card; one question that fails leaves the others their answers."""
     try:
-        memory = read_memory(nvml, handle, uuid)
-        rates = nvml.ask("nvmlDeviceGetUtilizationRates", handle, card=uuid)
-        processes = read_processes(nvml, handle, uuid)
+        memory = _attempt(lambda: read_memory(nvml, handle, uuid))
+        rates = _attempt(lambda: nvml.ask("nvmlDeviceGetUtilizationRates", handle, card=uuid))
+        processes = _attempt(lambda: read_processes(nvml, handle, uuid))
     except CardLostError:
         return CardSample(uuid, lost=True)
-    except DriverError:
-        return CardSample(uuid)  # nothing known this time; it may answer the next
     if processes is not None:
-        processes = add_busyness(nvml, handle, uuid, processes)
+        processes = add_busyness(nvml, handle, processes)
     return CardSample(
         uuid,
-        used_mib=memory.used if memory.used is not None else _sum(processes),
+        used_mib=_used(memory, processes),
         gpu_percent=None if rates is None else int(rates.gpu),
         memory_percent=None if rates is None else int(rates.memory),
         processes=processes,
     )
 
 
-def _sum(processes: tuple[CardProcess, ...] | None) -> int | None:
-    """Of a card that uses the host's memory: what its processes say, if all of them do."""
+def _attempt(question: Callable[[], _T]) -> _T | None:
+    try:
+        return question()
+    except CardLostError:
+        raise
+    except DriverError:
+        return None  # nothing known this time; it may answer the next
+
+
+def _used(memory: Memory | None, processes: tuple[CardProcess, ...] | None) -> int | None:
+    """As read; of a card that uses the host's memory, what its processes say, if all of them do."""
+    if memory is None or memory.total is not None:
+        return None if memory is None else memory.used
     sizes = [process.memory_mib for process in processes or ()]
     if processes is None or None in sizes:
         return None

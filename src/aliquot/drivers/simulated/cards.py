@@ -8,7 +8,6 @@ restarted service finds the same cards.
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -37,6 +36,7 @@ from aliquot.drivers.nvml.readings import (
     Sample,
 )
 from aliquot.drivers.simulated.shapes import Shape, shape_wiring
+from aliquot.drivers.simulated.watch import SimulatedWatch
 
 _FELL_OFF_THE_BUS: Final = 79
 
@@ -146,37 +146,6 @@ class SimulatedInventory:
     def _users(self, uuid: CardId) -> tuple[CardProcess, ...]:
         rows = self._processes[uuid]
         return tuple(rows[pid] for pid in sorted(rows) if self._alive(pid))
-
-
-class SimulatedWatch:
-    """Every fault of the cards it knows, raised after it was made."""
-
-    def __init__(
-        self, changed: threading.Condition, faults: list[CardFault], cards: tuple[CardId, ...]
-    ) -> None:
-        self._changed, self._faults, self._cards = changed, faults, cards
-        self._seen = len(faults)
-
-    @property
-    def unwatched(self) -> tuple[CardId, ...]:
-        """None."""
-        return ()
-
-    def wait(self, timeout_ms: int) -> tuple[CardFault, ...]:
-        """Faults since the last call."""
-        until = time.monotonic() + timeout_ms / 1000
-        with self._changed:
-            while True:
-                fresh = self._faults[self._seen :]
-                self._seen = len(self._faults)
-                ours = tuple(fault for fault in fresh if fault.card in self._cards)
-                left = until - time.monotonic()
-                if ours or left <= 0:
-                    return ours
-                self._changed.wait(left)
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def build_cards(

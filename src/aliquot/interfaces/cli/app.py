@@ -9,68 +9,129 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
-import click
 import typer
 
 from aliquot import __version__
 from aliquot.core.errors import AliquotError
+from aliquot.interfaces.cli.help import Command, Commands, describe_mistake, examples, spell_json
 
 if TYPE_CHECKING:
     from aliquot.control.experiments import Experiments
 
-BAD_INPUT = 2
-INTERRUPTED = 130
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+WRITES_JSON: Final = ("simulate", "compare", "replay")
+
+POLICY, OUTPUT, RUN = "Policy", "Output", "Run"
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="YAML or JSON documents, or folders of them.")
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        show_default=False,
+        help="Documents in YAML or JSON (kinds Cluster, Pool, Job, Queue, SliceClass, Policy), or folders "
+        "of them.",
+    ),
 ]
 PolicyOption = Annotated[
-    str | None, typer.Option("--policy", "-p", help="A policy by name; the first of the documents if absent.")
+    str | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="NAME",
+        rich_help_panel=POLICY,
+        help="A policy of the documents, or a built-in one; if absent, the first of the documents, "
+        "else future-packing.",
+    ),
 ]
-SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of the policy's random streams.")]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the result as JSON to FILE.")
+PoliciesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="NAME",
+        rich_help_panel=POLICY,
+        help="A policy of the documents, or a built-in one; give it once for each policy to compare.",
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        metavar="N",
+        rich_help_panel=POLICY,
+        help="Seed of the policy's random streams, in place of its own.",
+    ),
+]
+JsonOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="[OUT.json]",
+        rich_help_panel=OUTPUT,
+        help="Write the result as JSON to OUT.json; alone or with -, print it instead of the table.",
+    ),
+]
+JsonFlag = Annotated[
+    bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON instead.")
 ]
 ReportOption = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE.html", help="Write a self-contained HTML report.")
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="OUT.html",
+        rich_help_panel=OUTPUT,
+        help="Write a report with charts: one HTML file that opens offline, in English and Chinese.",
+    ),
 ]
 
 
 def run_app(arguments: Sequence[str], experiments: Callable[[], Experiments]) -> int:
     """Run one command; its exit code. Never lets a traceback of a person's mistake through."""
-    app = _build(experiments)
+    command = typer.main.get_command(_build(experiments))
+    words = spell_json(arguments or ["--help"], WRITES_JSON)
     try:
-        return int(typer.main.get_command(app).main(list(arguments), "aliquot", standalone_mode=False) or 0)
-    except click.exceptions.Abort:
+        return int(command.main(words, "aliquot", standalone_mode=False) or 0)
+    except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return BAD_INPUT
+    except typer.TyperException as error:
+        return _complain(describe_mistake(error))
     except AliquotError as error:
-        print(f"aliquot: error: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        return _complain(str(error))
     except BrokenPipeError:
         sys.stderr.close()
         return 0
 
 
+def _complain(message: str) -> int:
+    typer.echo(f"aliquot: error: {message}", err=True)
+    return BAD_INPUT
+
+
 def _build(experiments: Callable[[], Experiments]) -> typer.Typer:
     app = typer.Typer(
         name="aliquot",
-        help="Plan, compare and explain how GPUs are shared. Documents in, numbers and pictures out.",
-        no_args_is_help=True,
+        cls=Commands,
+        help="Plan, compare and explain how GPUs are shared: documents of machines and jobs in, "
+        "numbers, pictures and reasons out.",
+        epilog=examples(
+            "aliquot simulate examples/first",
+            "aliquot compare examples/case/*.yaml -p whole-card-fifo -p binpack-slices",
+            "aliquot explain examples/first/first.yaml train",
+            "nvidia-smi topo -m | aliquot topology -",
+        )
+        + "\n\n'aliquot COMMAND --help' has the options of a command.",
         add_completion=False,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         rich_markup_mode=None,
     )
     app.callback()(_root)
-    _add_runs(app, experiments)
+    _add_simulate(app, experiments)
+    _add_compare(app, experiments)
     _add_replay(app, experiments)
     _add_explain(app, experiments)
     _add_topology(app)
@@ -83,112 +144,239 @@ def _root(
     ] = False,
 ) -> None:
     if version:
-        print(f"aliquot {__version__}")
+        typer.echo(f"aliquot {__version__}")
         raise typer.Exit
 
 
-def _add_runs(app: typer.Typer, experiments: Callable[[], Experiments]) -> None:
-    @app.command()
+def _add_simulate(app: typer.Typer, experiments: Callable[[], Experiments]) -> None:
+    @app.command(
+        cls=Command,
+        short_help="Run jobs in virtual time under one policy; print the scorecard.",
+        epilog=examples(
+            "aliquot simulate examples/first",
+            "aliquot simulate cluster.yaml jobs.yaml --policy fgd --report out/run.html",
+            "aliquot simulate examples/first --json | jq '.[0].scorecard'",
+        ),
+    )
     def simulate(
         files: Files,
         policy: PolicyOption = None,
         seed: SeedOption = None,
-        json: JsonFlag = False,
-        out: OutOption = None,
+        json: JsonOption = None,
         report: ReportOption = None,
     ) -> None:
-        """Run the jobs of FILE... in virtual time under one policy and print the scorecard."""
-        from aliquot.interfaces.cli.output import show_results, watch  # noqa: PLC0415 - keeps help quick
+        """Run the jobs of FILE... in virtual time under one policy and print the scorecard.
 
+        Nothing is started anywhere: the same planner as on live machines decides, and time is simulated.
+        """
+        from aliquot.interfaces.cli.output import Outputs, watch
+
+        outputs = Outputs(json, report, inputs=files)
         with watch() as progress:
             result = experiments().simulate(files, policy, seed, progress)
-        show_results([result], as_json=json, out=out, report=report)
+        outputs.show([result])
 
-    @app.command()
+
+def _add_compare(app: typer.Typer, experiments: Callable[[], Experiments]) -> None:
+    @app.command(
+        cls=Command,
+        short_help="Run the same jobs under several policies, side by side.",
+        epilog=examples(
+            "aliquot compare examples/case/*.yaml -p whole-card-fifo -p binpack-slices -p future-packing",
+            "aliquot compare examples/thousand-cards -p reserved-cards -p sliced-cards --report site.html",
+        ),
+    )
     def compare(
         files: Files,
-        policy: Annotated[
-            list[str] | None,
-            typer.Option("--policy", "-p", help="A policy by name; may be given several times."),
-        ] = None,
+        policy: PoliciesOption = None,
         seed: SeedOption = None,
-        json: JsonFlag = False,
-        out: OutOption = None,
+        json: JsonOption = None,
         report: ReportOption = None,
     ) -> None:
-        """Run the same jobs under several policies, side by side, with the differences and why."""
-        from aliquot.interfaces.cli.output import show_results, watch  # noqa: PLC0415 - keeps help quick
+        """Run the same jobs under several policies, side by side, with the differences and why.
 
+        The best value of a row is bold on a terminal. Without --policy the first policy of the documents (or
+        future-packing) stands beside whole-card-fifo.
+        """
+        from aliquot.interfaces.cli.output import Outputs, watch
+
+        outputs = Outputs(json, report, inputs=files)
         with watch() as progress:
             results = experiments().compare(files, policy or [], seed, progress)
-        show_results(results, as_json=json, out=out, report=report)
+        outputs.show(results)
 
 
 def _add_replay(app: typer.Typer, experiments: Callable[[], Experiments]) -> None:
-    replay = typer.Typer(
-        help="Replay a public workload under a policy.", no_args_is_help=True, rich_markup_mode=None
+    replay = typer.Typer(cls=Commands, rich_markup_mode=None)
+    app.add_typer(
+        replay,
+        name="replay",
+        help="Replay a public workload under one policy or several.",
+        short_help="Replay a public workload under one policy or several.",
     )
-    app.add_typer(replay, name="replay")
     replay.callback()(lambda: None)
 
-    @replay.command()
+    @replay.command(
+        cls=Command,
+        short_help="The published GPU-sharing placement experiment on 1,213 nodes.",
+        epilog=examples(
+            "aliquot replay openb --workload default --policy future-packing",
+            "aliquot replay openb -w multigpu20 -p fgd -p future-packing --seeds 42-51 --json out/openb.json",
+        ),
+    )
     def openb(
-        workload: Annotated[str, typer.Option("--workload", "-w", help="default, multigpu20, cpu250, ...")],
-        policy: Annotated[
-            list[str] | None, typer.Option("--policy", "-p", help="May be given several times.")
-        ] = None,
-        seeds: Annotated[str, typer.Option("--seeds", help="Such as 42, 42-51 or 1,3,5.")] = "42",
+        workload: Annotated[
+            str,
+            typer.Option(
+                "--workload",
+                "-w",
+                metavar="NAME",
+                rich_help_panel=RUN,
+                help="A pod list of the trace: default, multigpu20, gpushare100, cpu250, gpuspec33, ...",
+            ),
+        ],
+        seeds: Annotated[
+            str,
+            typer.Option(
+                "--seeds", metavar="LIST", rich_help_panel=RUN, help="Orders to run: 42, 42-51 or 1,3,5."
+            ),
+        ] = "42",
         offered: Annotated[
-            float, typer.Option("--offered", min=0.01, max=10, help="Stop once this share of all cards was asked for.")
+            float,
+            typer.Option(
+                "--offered",
+                min=0.01,
+                max=10,
+                metavar="SHARE",
+                rich_help_panel=RUN,
+                help="Stop once this share of all cards has been asked for.",
+            ),
         ] = 1.3,
-        stream: Annotated[int, typer.Option("--stream", help="Seed of the policy's random streams.")] = 0,
-        mix: Annotated[str, typer.Option("--mix", help="list: known beforehand; window: learnt on the way.")] = "list",
-        moves: Annotated[float, typer.Option("--moves", min=0, max=1, help="Moves allowed, as a share.")] = 0.0,
         trace_dir: Annotated[
-            Path | None, typer.Option("--trace-dir", metavar="DIR", help="Folder that holds openb/.")
+            Path | None,
+            typer.Option(
+                "--trace-dir",
+                metavar="DIR",
+                rich_help_panel=RUN,
+                help="Folder that holds openb/ and openb_sequences/; if absent, the folder named by "
+                "ALIQUOT_TRACES, else traces/ in that named by ALIQUOT_SHARED, else ../shared/traces.",
+            ),
         ] = None,
-        json: JsonFlag = False,
-        out: OutOption = None,
+        policy: PoliciesOption = None,
+        stream: Annotated[
+            int,
+            typer.Option(
+                "--stream",
+                min=0,
+                metavar="N",
+                rich_help_panel=POLICY,
+                help="Seed of the policy's random streams.",
+            ),
+        ] = 0,
+        mix: Annotated[
+            str,
+            typer.Option(
+                "--mix",
+                metavar="list|window",
+                rich_help_panel=POLICY,
+                help="Demand known beforehand (list) or learnt on the way (window).",
+            ),
+        ] = "list",
+        moves: Annotated[
+            float,
+            typer.Option(
+                "--moves",
+                min=0,
+                max=1,
+                metavar="SHARE",
+                rich_help_panel=POLICY,
+                help="Share of the placed pods that may be moved to make room.",
+            ),
+        ] = 0.0,
+        json: JsonOption = None,
         report: ReportOption = None,
     ) -> None:
-        """The published GPU-sharing placement experiment: allocation and fragmentation at every offered load."""
-        from aliquot.interfaces.cli.openb import replay_openb  # noqa: PLC0415 - keeps help quick
-        from aliquot.interfaces.cli.output import show_results  # noqa: PLC0415
+        """Replay the published GPU-sharing placement experiment: allocation and fragmentation over load.
 
-        results = replay_openb(
-            experiments(), workload, policy or ["future-packing"], seeds, offered, stream, mix, moves, trace_dir
-        )
-        show_results(results, as_json=json, out=out, report=report)
+        Pods of a public cluster are offered one after another until SHARE of all cards has been asked for;
+        what does not fit is turned away, nothing leaves. Several seeds are shown as one column of means.
+        """
+        from aliquot.interfaces.cli.openb import Replay, replay_openb
+        from aliquot.interfaces.cli.output import Outputs
+
+        outputs = Outputs(json, report)
+        asked = Replay(workload, seeds, offered, stream, mix, moves, trace_dir)
+        outputs.show(replay_openb(experiments(), asked, policy or ["future-packing"]))
 
 
 def _add_explain(app: typer.Typer, experiments: Callable[[], Experiments]) -> None:
-    @app.command()
+    @app.command(
+        cls=Command,
+        short_help="Say why a job is where it is, or why it waits.",
+        epilog=examples(
+            "aliquot explain examples/first/first.yaml train",
+            "aliquot explain examples/case/*.yaml training-0 --policy whole-card-fifo --at 30m",
+        ),
+    )
     def explain(
         files: Files,
-        job: Annotated[str, typer.Argument(metavar="JOB", help="Name of the job.")],
+        job: Annotated[
+            str,
+            typer.Argument(
+                metavar="JOB", show_default=False, help="Name of the job; a replica is NAME-0, NAME-1, ..."
+            ),
+        ],
         policy: PolicyOption = None,
         at: Annotated[
-            str | None, typer.Option("--at", help="Look at this time, such as 10m; else when it is placed.")
+            str | None,
+            typer.Option(
+                "--at",
+                metavar="TIME",
+                rich_help_panel=RUN,
+                help="Look at this time of the run, such as 30m; if absent, when the job is placed.",
+            ),
         ] = None,
         seed: SeedOption = None,
         json: JsonFlag = False,
     ) -> None:
-        """Say why JOB is where it is, or why it waits."""
-        from aliquot.core.units import parse_duration  # noqa: PLC0415 - keeps help quick
-        from aliquot.interfaces.cli.output import show_explanation  # noqa: PLC0415
+        """Say why JOB is where it is, or why it waits.
+
+        For a placed job: its node and cards, what the choice costs in the policy's own terms, and the
+        runner-up. For a waiting one: its place in the queue, and how many nodes lack what.
+        """
+        from aliquot.core.units import parse_duration
+        from aliquot.interfaces.cli.output import show_explanation
 
         at_ms = None if at is None else int(parse_duration(at, "--at", zero=True))
         show_explanation(experiments().explain(files, job, policy, at_ms, seed), as_json=json)
 
 
 def _add_topology(app: typer.Typer) -> None:
-    @app.command()
+    @app.command(
+        cls=Command,
+        short_help="Read a printed topology matrix; show the machine as understood.",
+        epilog=examples(
+            "nvidia-smi topo -m | aliquot topology -",
+            "aliquot topology matrix.txt --json",
+        ),
+    )
     def topology(
-        file: Annotated[str, typer.Argument(metavar="FILE|-", help="Output of `nvidia-smi topo -m`; - reads stdin.")],
+        file: Annotated[
+            str,
+            typer.Argument(
+                metavar="FILE|-",
+                show_default=False,
+                help="Output of nvidia-smi topo -m; - reads standard input.",
+            ),
+        ],
         json: JsonFlag = False,
     ) -> None:
-        """Read a printed topology matrix and show the machine as understood."""
-        from aliquot.interfaces.cli.topology import show_topology  # noqa: PLC0415 - keeps help quick
+        """Read a printed topology matrix and show the machine as understood.
+
+        NVLink groups and link counts, PCIe switches, NUMA nodes, the nearest NICs, and warnings for what is
+        missing or damaged.
+        """
+        from aliquot.interfaces.cli.topology import show_topology
 
         code = show_topology(file, json)
         if code:

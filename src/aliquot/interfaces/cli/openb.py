@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from aliquot.control.experiments import Experiments, ReplayAsk
 from aliquot.core.errors import SpecError
@@ -15,34 +16,31 @@ from aliquot.interfaces.cli.output import watch
 MIXES = {source.value: source for source in MixSource}
 
 
-def replay_openb(
-    experiments: Experiments,
-    workload: str,
-    policies: Sequence[str],
-    seeds: str,
-    offered: float,
-    stream: int,
-    mix: str,
-    moves: float,
-    folder: Path | None,
-) -> list[RunResult]:
-    """All runs, policy by policy, seed by seed."""
-    if mix not in MIXES:
-        raise SpecError(f"{mix!r} is no demand mix", field="--mix", value=mix, hint=" or ".join(MIXES))
-    runs = [(policy, seed) for policy in policies for seed in parse_seeds(seeds)]
+class Replay(NamedTuple):
+    """What to run, as it stands on the command line."""
+
+    workload: str
+    seeds: str
+    offered: float
+    stream: int
+    mix: str
+    moves: float
+    folder: Path | None
+
+
+def replay_openb(experiments: Experiments, asked: Replay, policies: Sequence[str]) -> list[RunResult]:
+    """All runs, policy by policy, seed by seed; raises SpecError for a mix or seeds that are none."""
+    if asked.mix not in MIXES:
+        raise SpecError(
+            f"{asked.mix!r} is no demand mix", field="--mix", value=asked.mix, hint=" or ".join(MIXES)
+        )
+    changes = {"seed": asked.stream, "mix_source": MIXES[asked.mix], "rescue": Rescue(share=asked.moves)}
+    runs = [(policy, seed) for policy in policies for seed in parse_seeds(asked.seeds)]
     results = []
     for number, (policy, seed) in enumerate(runs, start=1):
-        ask = ReplayAsk(workload, seed, offered, folder, movable=moves > 0)
+        ask = ReplayAsk(asked.workload, seed, asked.offered, asked.folder, movable=asked.moves > 0)
         with watch(f"{policy}, seed {seed} ({number}/{len(runs)})") as progress:
-            results.append(
-                experiments.replay(
-                    "openb",
-                    ask,
-                    policy,
-                    {"seed": stream, "mix_source": MIXES[mix], "rescue": Rescue(share=moves)},
-                    progress,
-                )
-            )
+            results.append(experiments.replay("openb", ask, policy, changes, progress))
     return results
 
 

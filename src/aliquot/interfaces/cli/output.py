@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,39 +19,55 @@ from aliquot.core.report.result import RunResult
 from aliquot.interfaces.cli.sentences import explain_lines
 from aliquot.interfaces.cli.tables import difference_lines, scorecard_table, standing_lines
 
+STDOUT: Final = Path("-")
+PIPE_WIDTH: Final = 1000
 
-def show_results(results: Sequence[RunResult], *, as_json: bool, out: Path | None, report: Path | None) -> None:
-    """Print the scorecards; write JSON and HTML where asked to."""
-    for path in (out, report):
-        if path is not None and not path.parent.is_dir():
-            raise SpecError("no such folder", field=str(path), hint=f"make {path.parent} first")
-    if report is not None:
-        from aliquot.interfaces.reports import write_report  # noqa: PLC0415 - charts are heavy to load
 
-        write_report(report, results, title=results[0].scenario)
-    if out is not None:
-        write_json(out, results)
-    if as_json:
-        sys.stdout.buffer.write(encode_json(results))
-        sys.stdout.flush()
-        return
-    console = Console()
-    console.print(scorecard_table(results))
-    for line in (*difference_lines(results), *standing_lines(results)):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if report is not None:
-        console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
+class Outputs:
+    """Where the results of a run go: a table, or JSON, and a report. Made before the run, shown after it.
+
+    `json`: a file, or `-` for standard output in place of the table. Raises SpecError at once where a file
+    could not be written or is one of `inputs`: better before a long run than after it.
+    """
+
+    def __init__(self, json: Path | None, report: Path | None, *, inputs: Sequence[Path] = ()) -> None:
+        self._json, self._report = json, report
+        if json is not None and json != STDOUT:
+            _check_writable(json, "--json", inputs)
+        if report is not None:
+            _check_writable(report, "--report", inputs)
+        if json is not None and json == report:
+            raise SpecError(
+                "is the report too", field="--json", value=str(json), hint="give each its own file"
+            )
+
+    def show(self, results: Sequence[RunResult]) -> None:
+        """Write the files asked for, each whole or not at all, then print."""
+        if self._report is not None:
+            from aliquot.interfaces.reports import write_report
+
+            _write(
+                "--report", self._report, lambda path: write_report(path, results, title=results[0].scenario)
+            )
+        if self._json is not None and self._json != STDOUT:
+            _write("--json", self._json, lambda path: write_json(path, results))
+        if self._json == STDOUT:
+            _print_json(results)
+            return
+        console = _console()
+        console.print(results[0].scenario, style="bold", markup=False, highlight=False)
+        console.print(scorecard_table(results))
+        _print_lines(console, (*difference_lines(results), *standing_lines(results)))
+        if self._report is not None:
+            _print_lines(console, [f"Report: {self._report}"])
 
 
 def show_explanation(explanation: Explanation, *, as_json: bool) -> None:
     """Print why a job is where it is."""
     if as_json:
-        sys.stdout.buffer.write(encode_json(explanation))
-        sys.stdout.flush()
-        return
-    console = Console()
-    for line in explain_lines(explanation):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        _print_json(explanation)
+    else:
+        _print_lines(_console(), explain_lines(explanation))
 
 
 @contextmanager
@@ -67,3 +85,40 @@ def watch(label: str = "jobs") -> Iterator[Callable[[int, int], None] | None]:
             progress.update(task, completed=done, total=total)
 
         yield advance
+
+
+def _check_writable(path: Path, option: str, inputs: Sequence[Path]) -> None:
+    """Raises SpecError where `path` can't be written, or would overwrite what was read."""
+    problem = None
+    if not path.parent.is_dir():
+        problem = ("no such folder", f"make {path.parent} first")
+    elif path.is_dir():
+        problem = ("is a folder", "name a file in it")
+    elif not os.access(path.parent, os.W_OK):
+        problem = (f"no permission to write in {path.parent}", "choose another folder")
+    elif path.resolve() in {file.resolve() for file in inputs}:
+        problem = ("is one of the documents to read", "choose another name")
+    if problem is not None:
+        raise SpecError(f"{path}: {problem[0]}", field=option, value=str(path), hint=problem[1])
+
+
+def _write(option: str, path: Path, write: Callable[[Path], object]) -> None:
+    try:
+        write(path)
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror or error}", field=option, value=str(path)) from error
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.buffer.write(encode_json(value))
+    sys.stdout.flush()
+
+
+def _print_lines(console: Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _console() -> Console:
+    """Standard output; in a pipe nothing is wrapped or cut to a width."""
+    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)

@@ -1,7 +1,8 @@
-"""Why a job is where it is, or waits, as sentences. Every number comes from the plan; none is reckoned here."""
+"""Why a job is where it is, or waits, as sentences. Every number comes from the plan."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -10,11 +11,21 @@ from aliquot.core.grants import Placement
 from aliquot.core.steps import Gate, Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
 
-MILLI_TERMS: Final[dict[str, str]] = {
-    "packing": "destroys {amount} of a card of future packing",
-    "price": "uses {amount} of a card where such cards are scarce",
-    "reserve": "breaks whole-card slots worth {amount} of a card",
-    "wiring": "loses {amount} of a card to the wiring of its set",
+TIE: Final = 1e-9
+IN_CARDS: Final = "future-packing"
+_IN_CARDS: Final[dict[str, str]] = {
+    "destroyed": "of future packing that it makes impossible",
+    "price": "since cards of this kind are scarce for those who need them",
+    "reserve": "since it breaks up idle sets of 2, 4 or 8 cards",
+}
+_PREFERS: Final[dict[str, str]] = {
+    "best-fit": "the node with the least left free",
+    "spread": "the node with the most left free",
+    "fgd": "the node where the least becomes useless to typical requests",
+    "dot-product": "the node whose free resources are least like what is asked for",
+    "gpu-packing": "cards in use, then nodes in use",
+    "gpu-clustering": "nodes that already serve the same kind of request",
+    "random": "any node with room, by lot",
 }
 
 _GATES: Final[dict[Gate, str]] = {
@@ -25,19 +36,21 @@ _GATES: Final[dict[Gate, str]] = {
 }
 
 _REASONS: Final[dict[Shortfall, Callable[[Reason], str]]] = {
-    Shortfall.GONE: lambda reason: "not available (down, drained or without a healthy card)",
-    Shortfall.PROFILE: lambda reason: "without enough cards of the kind asked for",
-    Shortfall.SIZE: lambda reason: "too small even when empty",
+    Shortfall.GONE: lambda reason: _be(reason, "not available: down, drained or without a healthy card"),
+    Shortfall.PROFILE: lambda reason: _have(reason, "too few cards of the kind asked for"),
+    Shortfall.SIZE: lambda reason: _be(reason, "too small even when empty"),
     Shortfall.CPU: lambda reason: _lack(reason, "cpu", _cores),
-    Shortfall.HOST: lambda reason: _lack(reason, "host memory", format_memory),
+    Shortfall.HOST: lambda reason: _lack(reason, "host memory", _mib),
     Shortfall.CARDS: lambda reason: _lack(reason, "free cards", str),
-    Shortfall.MEMORY: lambda reason: _lack(reason, "card memory", format_memory),
-    Shortfall.COMPUTE: lambda reason: _lack(reason, "card compute", _percent),
-    Shortfall.BANDWIDTH: lambda reason: _lack(reason, "card memory bandwidth", _percent),
+    Shortfall.MEMORY: lambda reason: _lack(reason, "memory", _mib),
+    Shortfall.COMPUTE: lambda reason: _lack(reason, "compute", _percent),
+    Shortfall.BANDWIDTH: lambda reason: _lack(reason, "memory bandwidth", _percent),
     Shortfall.LINK: lambda reason: (
-        f"with enough free cards, but not {reason.need} linked by NVLink: largest linked set {reason.best}"
+        f"{_have(reason, 'the cards but not the links')}: needs {reason.need} linked cards, "
+        f"largest linked set {'unknown' if reason.best is None else reason.best}"
     ),
 }
+_OF_A_CARD: Final = frozenset({Shortfall.MEMORY, Shortfall.COMPUTE, Shortfall.BANDWIDTH})
 
 
 def explain_lines(explanation: Explanation) -> list[str]:
@@ -49,6 +62,11 @@ def explain_lines(explanation: Explanation) -> list[str]:
     return [f"{explanation.job} is neither placed nor waiting at {format_ms(explanation.at_ms)}: it is over."]
 
 
+def explain_reason(reason: Reason) -> str:
+    """One reason of a wait, such as `12 nodes lack free cards: 8 needed, at most 2 free`."""
+    return _REASONS[reason.shortfall](reason)
+
+
 def _placed(explanation: Explanation, place: Place) -> Iterator[str]:
     waited = explanation.at_ms - explanation.submitted_ms
     yield (
@@ -57,11 +75,14 @@ def _placed(explanation: Explanation, place: Place) -> Iterator[str]:
     )
     for placement in place.placements:
         yield f"  {_where(placement)}"
-    yield from (f"  {sentence}" for sentence in _terms(place.terms, place.score))
+    yield from _score(explanation, place)
     runner_up = place.runner_up
-    if runner_up is not None:
-        yield f"Runner-up: {runner_up.node} (score {runner_up.score:.1f}; smaller is better)."
-        yield from (f"  {sentence}" for sentence in _terms(runner_up.terms, runner_up.score))
+    if runner_up is not None and abs(runner_up.score - place.score) < TIE:
+        drawn = "one is drawn by lot" if explanation.placement == ("random",) else "the first in order is taken"
+        yield f"Runner-up: {runner_up.node}, as good; of equals {drawn}."
+    elif runner_up is not None:
+        yield f"Runner-up: {runner_up.node}, {_amount(explanation, runner_up.score)} (smaller is better)."
+        yield from _terms(explanation, runner_up.terms)
     elif len(place.placements) == 1:
         yield "No other node had room for it."
 
@@ -74,16 +95,15 @@ def _waits(explanation: Explanation, wait: Wait) -> Iterator[str]:
     if explanation.position is not None:
         yield f"  Place {explanation.position} of {explanation.waiting} in the queue."
     for reason in wait.reasons:
-        nodes = "1 node is" if reason.nodes == 1 else f"{reason.nodes} nodes are"
-        yield f"  {nodes} {_REASONS[reason.shortfall](reason)}"
+        yield f"  {explain_reason(reason)}"
     if wait.reasons:
-        yield f"  {sum(reason.nodes for reason in wait.reasons)} nodes in all."
+        yield f"  {_count(sum(reason.nodes for reason in wait.reasons), 'node')} in all."
 
 
 def _where(placement: Placement) -> str:
     parts = [f"node {placement.node}"]
     if placement.cards:
-        cards = ", ".join(placement.cards)
+        cards = ", ".join(_short(card) for card in placement.cards)
         if placement.whole:
             parts.append(f"{_count(len(placement.cards), 'whole card')}: {cards}")
         else:
@@ -99,19 +119,54 @@ def _where(placement: Placement) -> str:
     return "; ".join(parts)
 
 
-def _terms(terms: Sequence[Term], score: float) -> Iterator[str]:
-    known = [term for term in terms if term.name in MILLI_TERMS]
-    for term in known:
-        if abs(term.value) >= 0.5:
-            yield MILLI_TERMS[term.name].format(amount=f"{term.value / FULL:+.2f}")
-    if not known:
-        yield f"score {score:.1f} (smaller is better)"
+def _score(explanation: Explanation, place: Place) -> Iterator[str]:
+    """What the choice cost, in the policy's own unit."""
+    if len(explanation.placement) > 1:
+        yield f"Score {place.score:.3f}, weighed together (smaller is better):"
+        yield from (f"  {term.value:.3f} by {term.name}" for term in place.terms)
+        return
+    name = explanation.placement[0]
+    if name in _PREFERS:
+        yield f"Policy {name} prefers {_PREFERS[name]}; score {_amount(explanation, place.score)}."
+        return
+    yield f"It costs {_amount(explanation, place.score)} (smaller is better):"
+    yield from _terms(explanation, place.terms)
+
+
+def _terms(explanation: Explanation, terms: Sequence[Term]) -> Iterator[str]:
+    if explanation.placement != (IN_CARDS,):
+        return
+    for term in terms:
+        if abs(term.value) >= FULL / 200:
+            yield f"  {term.value / FULL:.2f} {_IN_CARDS.get(term.name, term.name)}"
+
+
+def _amount(explanation: Explanation, score: float) -> str:
+    return f"{score / FULL:.2f} cards" if explanation.placement == (IN_CARDS,) else f"{score:.1f}"
 
 
 def _lack(reason: Reason, what: str, show: Callable[[int], str]) -> str:
-    need = "" if reason.need is None else f" {show(reason.need)}"
-    best = "" if reason.best is None else f", the best has {show(reason.best)}"
-    return f"short of {what}:{need} needed{best}"
+    """`12 nodes lack memory: 40960 MiB needed, at most 8192 MiB free on a card`."""
+    need = "" if reason.need is None else f": {show(reason.need)} needed"
+    place = " on a card" if reason.shortfall in _OF_A_CARD else ""
+    best = "" if reason.best is None else f", at most {show(reason.best)} free{place}"
+    return f"{_nodes(reason, 'lacks', 'lack')} {what}{need}{best}"
+
+
+def _be(reason: Reason, what: str) -> str:
+    return f"{_nodes(reason, 'is', 'are')} {what}"
+
+
+def _have(reason: Reason, what: str) -> str:
+    return f"{_nodes(reason, 'has', 'have')} {what}"
+
+
+def _nodes(reason: Reason, one: str, many: str) -> str:
+    return f"{_count(reason.nodes, 'node')} {one if reason.nodes == 1 else many}"
+
+
+def _mib(mib: int) -> str:
+    return f"{mib} MiB"
 
 
 def _cores(milli: int) -> str:
@@ -120,6 +175,12 @@ def _cores(milli: int) -> str:
 
 def _percent(milli: int) -> str:
     return f"{milli / 10:g} %"
+
+
+def _short(card: str) -> str:
+    """`GPU-59ccb45b` of `GPU-59ccb45b-3af0-...`, which is enough for nvidia-smi; JSON has the whole."""
+    begin = re.match(r"GPU-[0-9a-f]{8}(?=-)", card)
+    return begin[0] if begin else card
 
 
 def _count(number: int, noun: str) -> str:

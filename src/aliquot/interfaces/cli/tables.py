@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich import box
 from rich.table import Table
 
 from aliquot.core.report.compare import compare
@@ -24,7 +25,7 @@ _STANDINGS = {
 def scorecard_table(results: Sequence[RunResult]) -> Table:
     """One column a policy; runs of one policy under several seeds are one column of means."""
     comparison = compare(results)
-    table = Table(title=results[0].scenario, title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("")
     for column in comparison.columns:
         seeds = len(column.seeds)
@@ -35,8 +36,9 @@ def scorecard_table(results: Sequence[RunResult]) -> Table:
         if all(value is None or value.mean == 0 for value in values):
             continue
         if metric.group is not group:
+            if group is not None:
+                table.add_row()
             group = metric.group
-            table.add_section()
             table.add_row(f"[bold]{_GROUPS[group]}[/bold]")
         cells = []
         for at, value in enumerate(values):
@@ -62,5 +64,3 @@ def standing_lines(results: Sequence[RunResult]) -> Iterator[str]:
     said += [f"Assumed: {text}" for result in results for text in result.assumptions]
     said += [f"Note: {text}" for result in results for text in result.notes]
     yield from dict.fromkeys(said)
-
-

@@ -36,6 +36,7 @@ class Clock(msgspec.Struct, frozen=True):
     unit_ms: int
     axis: Bilingual
     length_ms: int
+    ticks: bool = True  # False: only the order is known
 
     @classmethod
     def for_length(cls, length_ms: int) -> Clock:
@@ -49,7 +50,12 @@ class Clock(msgspec.Struct, frozen=True):
 
     def xaxis(self) -> Spec:
         """The axis, equal for all runs so that their lengths can be compared."""
-        return {"title": {"text": words(self.axis)}, "range": [0, self(self.length_ms)], "zeroline": False}
+        return {
+            "title": {"text": words(self.axis)},
+            "range": [0, self(self.length_ms)],
+            "zeroline": False,
+            "showticklabels": self.ticks,
+        }
 
 
 def words(found: Bilingual) -> Spec:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+import msgspec
+
 from aliquot.core.report.charts import HeatMap, LoadPoint
 from aliquot.core.report.compare import group_runs
 from aliquot.core.report.metrics import Bilingual
@@ -30,11 +32,13 @@ def figures_of(results: Sequence[RunResult]) -> list[Figure]:
     cards = [run.scorecard for _, group in runs for run in group]
     clock = Clock.for_length(max(card.window_end_ms - card.window_start_ms for card in cards))
     replay = all(run.standing is Standing.REPLAY for _, group in runs for run in group)
+    if replay:
+        clock = msgspec.structs.replace(clock, axis=text("by-arrival"), ticks=False)
     return [
         *(_load_figures(runs) if replay else _course_figures(runs, clock)),
         *(_heat(at, group[0], clock) for at, group in runs),
         *(gantt_figure(at, group[0], clock) for at, group in runs if not replay),
-        *_waits(runs),
+        *(() if replay else _waits(runs)),
     ]
 
 
@@ -120,7 +124,9 @@ def _course_figures(runs: Sequence[Group], clock: Clock) -> list[Figure]:
         share = field != "waiting-jobs"
         yaxis: Spec = {"rangemode": "tozero"}
         if share:
-            yaxis |= {"ticksuffix": " %", "range": [0, 102]}
+            yaxis["ticksuffix"] = " %"
+        if field in {"utilisation", "allocation"}:
+            yaxis["range"] = [0, 102]
         layout = {"xaxis": clock.xaxis(), "yaxis": yaxis}
         if data:
             figures.append(Figure(f"time-{field}", "over-time", 280, data, layout, text(field)))
@@ -244,7 +250,10 @@ def _waits(runs: Sequence[Group]) -> list[Figure]:
             "customdata": counts[: last + 1],
             "hovertemplate": "%{y:.1f} %  (%{customdata})<extra>%{fullData.name}</extra>",
             "marker": {
-                "color": colour(at), "pattern": {"shape": HATCHES[at % len(HATCHES)], "solidity": 0.25},
+                "color": colour(at), "pattern": {
+                    "shape": HATCHES[at % len(HATCHES)], "fillmode": "overlay", "solidity": 0.22,
+                    "fgcolor": "var(--surface)", "fgopacity": 0.75, "size": 7,
+                },
             },
         }
         for at, run, counts in found

@@ -40,7 +40,7 @@
       }
     }
     const font = getComputedStyle(document.body).fontFamily;
-    Plotly.react(figure.id, data, {
+    Plotly.react(`chart-${figure.id}`, data, {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: font, size: 12, color: css("--soft") },
       margin: { l: 48, r: 12, t: 26, b: 44 }, hovermode: "closest", showlegend: data.length > 1,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { color: css("--ink") } },

@@ -112,7 +112,7 @@ def _charts(key: str, figures: Sequence[Figure], results: Sequence[RunResult]) -
 def _box(figure: Figure) -> str:
     """A chart's place, of its final size from the start so that nothing jumps."""
     title = tag("figcaption", both(figure.title)) if figure.title is not None else ""
-    place = tag("div", id=figure.id, class_="chart", style=f"height:{figure.height}px")
+    place = tag("div", id=f"chart-{figure.id}", class_="chart", style=f"height:{figure.height}px")
     return tag("figure", title, place)
 
 

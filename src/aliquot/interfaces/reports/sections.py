@@ -21,7 +21,7 @@ from aliquot.interfaces.reports.markup import both, bullets, section, table, tag
 from aliquot.interfaces.reports.strings import GROUPS, STAGES, WINDOW_RULES, text
 
 HEADLINES: Final = (
-    ("utilisation", "allocation"),
+    ("utilisation", "allocation_last", "allocation"),
     ("wait_training_ms", "wait_mean_ms"),
     ("makespan_ms", "placed"),
     ("completion_inference_ms", "fragmentation", "wait_p99_ms"),
@@ -200,12 +200,14 @@ def _score_cell(column: Column, metric: Metric, row: Row, at: int) -> str:
         inside.append(tag("small", both(least), " … ", both(most)))
     change = row.changes[at]
     if at and change is not None:
-        inside.append(tag("small", both(format_change(change, metric.unit)), class_=_verdict(metric, change)))
+        said = format_change(change, metric.unit)
+        inside.append(tag("small", both(said), class_=_verdict(metric, change, said)))
     return tag("td", *inside)
 
 
-def _verdict(metric: Metric, change: float) -> str:
-    if not change or metric.better is Better.NEITHER:
+def _verdict(metric: Metric, change: float, said: Bilingual) -> str:
+    """Better or worse, unless the difference rounds to nothing."""
+    if metric.better is Better.NEITHER or said.en.startswith("±"):
         return "change"
     good = (change > 0) is (metric.better is Better.HIGHER)
     return "change good" if good else "change bad"

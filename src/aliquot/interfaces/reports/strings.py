@@ -63,6 +63,7 @@ TEXTS: Final[dict[str, Bilingual]] = {
         ("fragmentation", "Fragmentation of free compute (FGD)", "空闲算力碎片率 (FGD)"),
         ("waiting-jobs", "Jobs waiting", "等待的作业"),
         ("offered", "Offered load, % of capacity", "提交负载，占容量 %"),
+        ("by-arrival", "in order of arrival", "按到达顺序"),
         ("as-offered", "all that was offered", "全部满足时"),
         ("cards-map", "Cards over time", "各卡随时间的占用"),
         (

@@ -187,7 +187,7 @@ def gpu_clustering(
 
 @compiled
 def pick_row(cells: Cells, scores: Scores, rows: int, host: int, barred: int, salt: int) -> int:
-    """The row of least loss that has `host` MiB, the first of equals; with a salt one of the equals by lot."""
+    """The row of least loss that has `host` MiB; of equals the first, or with a salt one by lot."""
     least = np.inf
     for row in range(rows):
         if scores.loss[row] < least and cells.host[row] >= host and row != barred:

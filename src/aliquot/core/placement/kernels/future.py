@@ -37,7 +37,9 @@ def code_of(cells: Cells, row: int, kind: int, card: int, flat: bool, card_class
 
 
 @compiled
-def code_after(cells: Cells, request: Request, row: int, kind: int, card: int, flat: bool, card_class: I32) -> int:
+def code_after(
+    cells: Cells, request: Request, row: int, kind: int, card: int, flat: bool, card_class: I32
+) -> int:
     """The code of a card once the request is booked on it."""
     if request.whole:
         return 0
@@ -267,8 +269,9 @@ def decide(
 ) -> int:
     """Score `changed_rows[:count]`, as bounds where that is enough for now; then pick among the first `rows`.
 
-    The row of least loss among those that fit and have `host` MiB; ties to the first; -1: none. `barred` is a row
-    that may not be taken (-1: none). Totals are first brought up to date with the rows `fresh`. One function for both, because compiling it twice would take twice as long.
+    The row of least loss among those that fit and have `host` MiB; ties to the first; -1: none. `barred` is a
+    row that may not be taken (-1: none). Totals are first brought up to date with the rows `fresh`. One
+    function for all, because compiling it twice would take twice as long.
     """
     if fresh.shape[0] > 0:
         for entry in range(fresh.shape[0]):
@@ -305,15 +308,15 @@ def decide(
             taken = 0
             as_bound = False
         score_row(
-            cells, request, scores, demands, table, scarce, worth, taken, as_bound, rounded, scale, card_class,
-            target, codes, changed, key, scratch, left,
+            cells, request, scores, demands, table, scarce, worth, taken, as_bound, rounded, scale,
+            card_class, target, codes, changed, key, scratch, left,
         )  # fmt: skip
         if not as_bound and row > 0:
             least = min(least, scores.loss[target] + extra(cells, request, scores, scarce, target))
     if least == np.inf:
         return -1
     for place in range(rows):
-        if scores.loss[place] == np.inf or not scores.exact[place] or cells.host[place] < host or place == barred:
+        if not scores.exact[place] or cells.host[place] < host or place == barred:
             continue
         if scores.loss[place] + extra(cells, request, scores, scarce, place) <= least + TIE:
             return place

@@ -1,8 +1,8 @@
 """What a node state is worth: the future demand it can still pack (EFP), or the fragment in it (FGD).
 
 A state is (profile, cpu left, sorted codes of the cards). The code of a card is its `effective` milli in a
-`flat` mix, where every demand takes all dimensions in proportion; else its dimensions side by side. Values are
-integers; they are kept in an open-addressing table that compares whole states, never hashes alone.
+`flat` mix, where every demand takes all dimensions in proportion; else its dimensions side by side. Values
+are integers; they are kept in an open-addressing table that compares whole states, never hashes alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from aliquot.core.placement.cells import I32, I64
 from aliquot.core.placement.kernels.jit import compiled
-from aliquot.core.placement.worth import CPU_CEILING, PACKED, Demands, Table
+from aliquot.core.placement.worth import BARE, COARSE, CPU_CEILING, PACKED, Demands, Table
 
 FAR = np.int32(1 << 20)
 
@@ -71,8 +71,21 @@ def rehash(old: Table, new: Table) -> None:
 
 
 @compiled
-def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64, key: I64, scratch: I64, left: I32) -> int:
-    """The value of a state, from the table or worked out now. `codes` fall; `key` and `scratch` are working room."""
+def coarse(cpu: int) -> int:
+    """Cpu rounded to 1/64 of itself or finer; the twin is in `worth`."""
+    quantum = 1
+    while cpu >> COARSE >= 2 * quantum:
+        quantum *= 2
+    return (cpu + quantum // 2) // quantum * quantum
+
+
+@compiled
+def value_of(
+    demands: Demands, table: Table, profile: int, cpu: int, codes: I64, key: I64, scratch: I64, left: I32
+) -> int:
+    """The value of a state, from the table or worked out now. `codes` fall; the rest is room to work."""
+    if not demands.fragments:
+        cpu = coarse(cpu)
     write_key(profile, cpu, codes, demands.flat, key)
     words = key.shape[0]
     last = table.keys.shape[0] - 1
@@ -105,8 +118,8 @@ def value_of(demands: Demands, table: Table, profile: int, cpu: int, codes: I64,
 def packed_flat(demands: Demands, profile: int, cpu: int, codes: I64, left: I32) -> int:
     """GPU milli that all streams together pack: greedily, each request on the tightest card that takes it.
 
-    `left` [16] holds 16 x milli + index, so that the least fitting entry names its card; loops over eight entries
-    at a time become vector instructions.
+    `left` [16] holds 16 x milli + index, so that the least fitting entry names its card; loops over eight
+    entries at a time become vector instructions.
     """
     quick = demands.quick
     length = demands.length
@@ -178,11 +191,10 @@ def take_several(left: I32, lanes: int, wanted: int, ask: int) -> bool:
         return False
     used = 0
     for _ in range(wanted):
-        best = FAR
+        best = int(FAR)
         for lane in range(lanes):
-            entry = left[lane]
-            if floor <= entry < best and not (used >> lane) & 1:
-                best = entry
+            if floor <= left[lane] < best and not (used >> lane) & 1:
+                best = int(left[lane])
         used |= 1 << (best & 15)
         left[best & 15] = best - floor
     return True
@@ -190,7 +202,7 @@ def take_several(left: I32, lanes: int, wanted: int, ask: int) -> bool:
 
 @compiled
 def packed(demands: Demands, profile: int, cpu: int, codes: I64, left: I64) -> int:
-    """As `packed_flat`, dimension by dimension. A code is idle | card class | compute | memory | bandwidth."""
+    """As `packed_flat`, dimension by dimension. A code is idle | class | compute | memory | bandwidth."""
     pods = demands.pods
     cards = codes.shape[0]
     total = 0
@@ -234,8 +246,8 @@ def packed(demands: Demands, profile: int, cpu: int, codes: I64, left: I64) -> i
                     if pod[2] != 0:
                         left[card] = 0
                     else:
-                        bare = left[card] & ((np.int64(1) << 46) - 1)
-                        left[card] = bare - ((np.int64(pod[6]) << 32) | (np.int64(pod[7]) << 10) | np.int64(pod[8]))
+                        asked = (np.int64(pod[6]) << 32) | (np.int64(pod[7]) << 10) | np.int64(pod[8])
+                        left[card] = (left[card] & BARE) - asked
             cpu_left -= pod[0]
             total += pod[3]
     return total

@@ -1,8 +1,8 @@
 """Fragmentation Gradient Descent (Weng et al., USENIX ATC'23), as published, whole points included.
 
 A node's fragment is the GPU milli that a typical request can't use there, averaged over the typical requests
-(those that cover 95 % of the mix). The score is 100 x sigmoid of the fragment removed, in cards; the whole points
-make ties, and ties go to the first node: exact scores do worse.
+(those that cover 95 % of the mix). The score is 100 x sigmoid of the fragment removed, in cards; the whole
+points make ties, and ties go to the first node: exact scores do worse.
 """
 
 from __future__ import annotations

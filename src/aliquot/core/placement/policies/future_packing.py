@@ -1,8 +1,8 @@
 """Expected Future Packing (EFP), the default: place where the least future packing is destroyed.
 
-The value of a node is the mean GPU milli that fixed streams of future requests, drawn from the demand mix, still
-pack into it. The loss of a placement is the value it takes away beyond... nothing is subtracted for the request
-itself: it is the same everywhere. Prices for scarce models and a reserve on whole slots come on top.
+The value of a node is the mean GPU milli that fixed streams of future requests, drawn from the demand
+mix, still pack into it. The loss of a placement is the value it takes away; what the request itself is worth
+is the same everywhere. Prices for scarce models and a reserve on whole slots come on top.
 """
 
 from __future__ import annotations

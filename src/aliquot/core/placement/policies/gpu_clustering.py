@@ -12,7 +12,7 @@ from aliquot.core.placement.policies.rows import Row, bits, tightest
 
 
 def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:
-    """Minus points of 100: only the same kind 75-100, also the same 50-75, untouched 25-50, only others 0-25."""
+    """Minus points of 100: only the same kind 75-100, among others 50-75, fresh 25-50, only others 0-25."""
     if request.cards == 0:
         return 0.0
     busy = [row.effective[card] for card in bits(row.usable & ~row.idle)]

@@ -9,7 +9,7 @@ from aliquot.core.placement.policies.rows import Row, bits, tightest
 
 
 def loss(row: Row, request: Request, taken: int, limits: Limits) -> float:
-    """Minus points of 100: 50-100 on cards in use, 33-50 on idle cards of a used node, up to 33 on a fresh node."""
+    """Minus points of 100: 50-100 on cards in use, 33-50 on idle cards of a used node, else less."""
     if request.cards == 0:
         return 0.0
     idle = row.idle.bit_count()

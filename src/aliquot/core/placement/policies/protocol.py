@@ -1,7 +1,7 @@
 """What a policy is: something that scores rows for a request and picks one.
 
-A score must follow from the row's content and the epoch alone; it is cached until either changes. Smaller loss
-is better, infinity does not fit.
+A score must follow from the row's content and the epoch alone; it is cached until either changes. Smaller
+loss is better, infinity does not fit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Policy(Protocol):
         """Make sure that the row's scores are exact."""
 
     def pick(self, request: Request, scores: Scores, rows: I32, count: int, host: int, barred: int) -> int:
-        """Score `rows[:count]`, then the row to take among those with `host` MiB left, never `barred`; -1: none."""
+        """Score `rows[:count]`; then the row to take of those with `host` MiB, never `barred`; -1: none."""
 
     def losses(self, request: Request, scores: Scores) -> F64:
         """[n] the loss of every row as `pick` compares them; exact where the scores are."""

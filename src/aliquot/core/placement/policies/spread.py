@@ -1,4 +1,4 @@
-"""Spread: the node that has most left afterwards, and its emptiest card. For services that should not share fate."""
+"""Spread: the node that has most left afterwards, and its emptiest card: so that services share no fate."""
 
 from __future__ import annotations
 

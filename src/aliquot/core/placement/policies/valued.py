@@ -36,8 +36,8 @@ NOT_GIVEN: U32 = np.zeros(0, np.uint32)
 class Measure(NamedTuple):
     """What makes a policy out of a value.
 
-    `tables(mix, hardware, seed, cards)` are the streams or the typical requests; `scale(tables)` divides values
-    into GPU milli; `rounded` gives the whole points of the published FGD.
+    `tables(mix, hardware, seed, cards)` are the streams or the typical requests; `scale(mix, tables)` divides
+    values into GPU milli; `rounded` gives the whole points of the published FGD.
     """
 
     name: str
@@ -109,7 +109,10 @@ class ValuePolicy:
         if self._kernels is not None:
             return self._decide(request, scores, rows, count, NOT_GIVEN, True, used, host, barred)
         self.score(request, scores, rows, count, NOT_GIVEN)
-        total = open_losses(self._board.cells, scores.loss, used, host, barred) + self._extra(request, scores)[:used]
+        total = (
+            open_losses(self._board.cells, scores.loss, used, host, barred)
+            + self._extra(request, scores)[:used]
+        )
         least = total.min(initial=np.inf)
         return -1 if least == np.inf else int(np.flatnonzero(total <= least + TIE)[0])
 
@@ -147,8 +150,8 @@ class ValuePolicy:
         barred: int,
     ) -> int:
         row = self._kernels.decide(
-            self._board.cells, request, scores, self._demands, self._table, self._scarce, self._worth, given, bound,
-            self.measure.rounded, self._scale, self._tables.card_class, changed, count,
+            self._board.cells, request, scores, self._demands, self._table, self._scarce, self._worth,
+            given, bound, self.measure.rounded, self._scale, self._tables.card_class, changed, count,
             self._fresh, rows, host, barred,
         )  # fmt: skip
         self._fresh = NO_ROWS
@@ -186,7 +189,9 @@ class ValuePolicy:
         before = self._value(row, row.cpu, self._codes(row))
         best, chosen = math.inf, 0
         for taken in _options(request, mask, given):
-            loss = self._judge(before - self._value(row, row.cpu - request.cpu, self._codes(row, request, taken)))
+            loss = self._judge(
+                before - self._value(row, row.cpu - request.cpu, self._codes(row, request, taken))
+            )
             if loss < best - TIE:
                 best, chosen = loss, taken
         scores.loss[at], scores.mask[at] = best, chosen or NO_CARDS
@@ -227,9 +232,12 @@ class ValuePolicy:
 
     def _value(self, row: Row, cpu: int, codes: list[int]) -> int:
         profile = int(self._tables.profile[row.kind])
+        cpu = cpu if self.measure.fragments else worth.coarse(cpu)
         key = (profile, cpu, *codes)
         if key not in self._plain:
-            self._plain[key] = worth.value_plain(self._tables, profile, cpu, codes, fragments=self.measure.fragments)
+            self._plain[key] = worth.value_plain(
+                self._tables, profile, cpu, codes, fragments=self.measure.fragments
+            )
         return self._plain[key]
 
 

@@ -1,0 +1,174 @@
+"""A journal file that cannot be read to its end: what is whole is kept, the rest is put aside, never erased.
+
+Damage at the tail is a write that never came to be acknowledged or a disk that lost one: the service goes on
+with everything before it. Damage with whole batches behind it means acknowledged work would vanish, and only
+a person may accept that. SQLite itself drops a torn last transaction; this is about what it cannot notice.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aliquot.engines.local import schema
+from aliquot.engines.local.errors import JournalDamagedError
+from aliquot.engines.local.schema import checksum
+
+Row = tuple[Any, ...]
+
+
+class Damage(NamedTuple):
+    """The first batch that is not whole, why, and how many whole ones lie behind it."""
+
+    seq: int
+    why: str
+    whole_behind: int
+
+
+def find_damage(db: sqlite3.Connection) -> Damage | None:
+    """The first damage behind the newest whole snapshot, or None."""
+    expected = newest_snapshot(db) + 1
+    rows = _rows(db, "SELECT seq, events, crc, body FROM batches WHERE seq >= ? ORDER BY seq", expected)
+    first = next(rows, None)
+    if isinstance(first, tuple) and expected == 1:
+        expected = first[0]  # a migrated or compacted file may begin later
+    while first is not None:
+        why = _fault(first, expected)
+        if why:
+            return Damage(expected, why, _whole_behind(db, expected))
+        expected += 1
+        first = next(rows, None)
+    return None
+
+
+def newest_snapshot(db: sqlite3.Connection) -> int:
+    """The batch that the newest whole snapshot holds the world after; 0 where there is none."""
+    for row in _rows(db, "SELECT seq, crc, body FROM snapshots WHERE seq >= ? ORDER BY seq DESC", 0):
+        if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
+            return int(row[0])
+    return 0
+
+
+def put_aside(path: Path, damage: Damage | None, *, accept_loss: bool) -> str:
+    """Rebuild `path` from what is whole before `damage`; returns the sentence for the log.
+
+    `damage` None: the file as a whole is no readable database. Nothing may have it open. Raises
+    JournalDamagedError where that would lose whole batches and `accept_loss` was not said.
+    """
+    if not accept_loss:
+        _refuse_loss(path, damage)
+    aside = _copy(path)
+    fresh = path.with_name(path.name + ".rebuilt")
+    kept = _rebuild(path, fresh, damage)
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    fresh.replace(path)
+    _sync_folder(path.parent)
+    what = f"batch {damage.seq} ({damage.why})" if damage else "the file (not a readable database)"
+    return f"{path}: {what} is broken; kept {kept} batches before it, put the file aside as {aside}"
+
+
+def _refuse_loss(path: Path, damage: Damage | None) -> None:
+    if damage is None:
+        raise JournalDamagedError(
+            f"{path} is no readable database; restore a copy, or accept that everything in it is lost"
+        )
+    if damage.whole_behind:
+        raise JournalDamagedError(
+            f"{path}: batch {damage.seq} is broken ({damage.why}) and {damage.whole_behind} whole batches"
+            " lie behind it; restore a copy, or accept that what came after it is lost"
+        )
+
+
+def _fault(row: Row | str, expected: int) -> str:
+    """What is wrong with a batch, or ""."""
+    if isinstance(row, str):
+        return row
+    seq, _, crc, body = row
+    if seq != expected:
+        return f"missing; the next one is {seq}"
+    return "" if isinstance(body, bytes) and crc == checksum(seq, body) else "its checksum is wrong"
+
+
+def _whole_behind(db: sqlite3.Connection, seq: int) -> int:
+    """Whole batches after `seq`, found from the end, so that an unreadable page in between hides none."""
+    count = 0
+    query = "SELECT seq, events, crc, body FROM batches WHERE seq > ? ORDER BY seq DESC"
+    for row in _rows(db, query, seq):
+        if not isinstance(row, tuple):
+            break
+        count += not _fault(row, row[0])
+    return count
+
+
+def _rows(db: sqlite3.Connection, query: str, first: int) -> Iterator[Row | str]:
+    """Rows, and at the first that SQLite cannot read its complaint, which is the last."""
+    try:
+        yield from db.execute(query, (first,))
+    except sqlite3.DatabaseError as error:
+        yield str(error)
+
+
+def _copy(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    for suffix in ("", "-wal"):
+        source = path.with_name(path.name + suffix)
+        if source.exists():
+            shutil.copy2(source, aside.with_name(aside.name + suffix))
+    return aside
+
+
+def _rebuild(path: Path, fresh: Path, damage: Damage | None) -> int:
+    """A new file with every whole batch before `damage`, whole snapshots and payloads; how many batches."""
+    fresh.unlink(missing_ok=True)
+    new = sqlite3.connect(fresh, isolation_level=None)
+    old = sqlite3.connect(path, isolation_level=None)
+    kept = 0
+    try:
+        new.execute("PRAGMA synchronous=FULL")
+        schema.prepare(new, str(fresh))
+        new.execute("BEGIN")
+        if damage is not None:
+            kept = _carry(old, new, "batches", lambda row: row[0] < damage.seq)
+            _carry(
+                old, new, "snapshots", lambda row: row[0] < damage.seq and row[1] == checksum(row[0], row[2])
+            )
+            _carry(old, new, "payloads", lambda row: True)
+        new.execute("COMMIT")
+    finally:
+        old.close()
+        new.close()
+    return kept
+
+
+def _carry(
+    old: sqlite3.Connection,
+    new: sqlite3.Connection,
+    table: str,
+    is_wanted: Callable[[Row], bool],
+) -> int:
+    """Copy the rows of `table` that are wanted, up to the first that cannot be read."""
+    count = 0
+    try:
+        for row in old.execute(f"SELECT * FROM {table}"):
+            if is_wanted(row):
+                marks = ",".join("?" * len(row))
+                new.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+                count += 1
+    except sqlite3.DatabaseError:
+        pass  # what lies behind is in the copy that was put aside
+    return count
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

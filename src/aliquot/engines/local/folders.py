@@ -1,0 +1,176 @@
+"""The folder of one member of one attempt: what its supervisor is told, and what it has recorded.
+
+    spec      what to run                       written here
+    lock      held by the supervisor while it lives; the kernel drops it with the process
+    start     the command's pid, its start time and the boot; before the command may run
+    running   the command runs
+    exit      how it ended; after every process is gone
+    void      this attempt must never run any more
+    remark    why it ended, added by the engine
+    control   a fifo for commands
+
+Nothing in here is trusted for more than one boot: `start` names the boot it is of.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import struct
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote
+
+from aliquot.core.ids import GrantId, JobId
+from aliquot.engines.local.payload import Ending
+
+_FLOCK: Final = "@hhqqi4x"  # struct flock: type, whence, start, length, pid
+_LONGEST: Final = 200
+
+
+class Begun(NamedTuple):
+    """What `start` says: the command by pid, start time in clock ticks since boot, and boot id."""
+
+    pid: int
+    ticks: int
+    boot: str
+
+
+class Folder:
+    """The files of `held` under `state`. Made by `prepare`; asking costs nothing where it is not there."""
+
+    def __init__(self, state: Path, held: GrantId, path: Path | None = None) -> None:
+        self.held = held
+        self.path = path or state / quoted(held.job) / f"{held.attempt}.{held.member}"
+
+    def prepare(self, spec: bytes) -> None:
+        """The folder with its `spec`, whole or not at all."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = self.path / "spec.new"
+        beside.touch(mode=0o600)  # it holds the job's environment
+        beside.write_bytes(spec)
+        beside.replace(self.path / "spec")
+
+    def holder(self) -> int | None:
+        """The pid of the living supervisor, or None: then no supervisor of this attempt runs a command."""
+        try:
+            fd = os.open(self.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            return _lock_owner(fd)
+        finally:
+            os.close(fd)
+
+    def make_void(self) -> bool:
+        """See to it that no supervisor, however late, starts this attempt; False where one lives."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (self.path / "void").touch(mode=0o600)
+        except OSError as error:
+            if error.errno not in {errno.EAGAIN, errno.EACCES}:
+                raise
+            return False
+        finally:
+            os.close(fd)
+        return True
+
+    def begun(self) -> Begun | None:
+        """Where and when the command was started, or None where it was not."""
+        fields = self._record("start")
+        if fields is None:
+            return None
+        return Begun(int(fields["pid"]), int(fields["ticks"]), fields["boot"])
+
+    def is_running(self) -> bool:
+        """Whether the command was seen to run."""
+        return self._record("running") is not None
+
+    def ending(self) -> Ending | None:
+        """How it ended, or None where that is not recorded."""
+        fields = self._record("exit")
+        if fields is None:
+            return None
+        numbers = {name: int(fields.get(name, "0")) for name in _NUMBERS}
+        reason = fields["reason"] or self._remark()
+        return Ending(fields["how"], reason=reason, text=fields["text"], **numbers)
+
+    def remark(self, reason: str) -> None:
+        """Why it ended, where the engine knows what its supervisor could not see."""
+        (self.path / "remark").write_text(reason, encoding="utf-8")
+
+    def _remark(self) -> str:
+        try:
+            return (self.path / "remark").read_text(encoding="utf-8")
+        except OSError:
+            return ""
+
+    def command(self, line: str) -> bool:
+        """Tell the supervisor; False where none listens."""
+        try:
+            fd = os.open(self.path / "control", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            os.write(fd, line.encode() + b"\n")
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
+    def _record(self, name: str) -> dict[str, str] | None:
+        """The fields of a record; None where it is not there or not whole."""
+        try:
+            lines = (self.path / name).read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            return None
+        if lines[-2:] != ["end", ""]:
+            return None
+        return {key: value for key, _, value in (line.partition(" ") for line in lines[:-2])}
+
+
+_NUMBERS: Final = (
+    "code", "signal", "wall_ms", "user_ms", "system_ms", "max_rss_kib", "lost_bytes", "at_ms",
+)  # fmt: skip  # one line reads as the record
+
+
+def folder_at(state: Path, path: Path) -> Folder | None:
+    """The folder that lies at `path`, or None where that is none below `state`."""
+    if path.parent.parent != state:
+        return None
+    attempt, _, member = path.name.partition(".")
+    name = path.parent.name
+    if not (attempt.isdigit() and member.isdigit()):
+        return None
+    # of a very long id only the digest is known, which equals no id that the world may ask for
+    return Folder(state, GrantId(JobId(unquote(name)), int(attempt), int(member)), path)
+
+
+def folders_of(state: Path, job: JobId, attempt: int) -> list[Folder]:
+    """The folders there are of one attempt, in member order."""
+    parent = state / quoted(job)
+    found = (folder_at(state, path) for path in parent.glob(f"{attempt}.*")) if parent.is_dir() else ()
+    members = sorted(folder.held.member for folder in found if folder is not None)
+    return [Folder(state, GrantId(job, attempt, member)) for member in members]
+
+
+def quoted(job: str) -> str:
+    """`job` as one path component; a very long one by its digest, which no id can look like."""
+    name = quote(job, safe="").replace(".", "%2E")
+    return name if len(name) <= _LONGEST else "%%" + hashlib.sha256(job.encode()).hexdigest()
+
+
+def boot_id() -> str:
+    """The id of this boot of the machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def _lock_owner(fd: int) -> int | None:
+    wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, wanted))
+    return None if kind == fcntl.F_UNLCK else int(pid)

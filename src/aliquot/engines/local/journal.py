@@ -1,0 +1,309 @@
+"""The record of the local engine: events in one SQLite file, on the disk before `append` returns.
+
+Write-ahead mode, because a commit is then one write and one flush at the end of one file (the rollback mode
+flushes three times), readers never hold up the writer, and a torn tail is dropped by SQLite's own checksums.
+`synchronous=FULL`: the flush happens in every commit. Appends of several threads that arrive while a flush is
+under way share the next one. A failed flush closes the journal for good: what the kernel could not write, a
+second try may wrongly report as written.
+
+It orders events as they come and never looks at their times, so a clock that jumps changes nothing here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Final, Self
+
+import msgspec
+
+from aliquot.core.errors import AliquotError
+from aliquot.core.events import Event, JobSubmitted
+from aliquot.core.ids import JobId
+from aliquot.core.world import World
+from aliquot.engines.local import damage, schema
+from aliquot.engines.local.errors import (
+    JournalDamagedError,
+    JournalError,
+    JournalFullError,
+    JournalReadOnlyError,
+)
+from aliquot.engines.local.holding import Holding
+from aliquot.engines.local.schema import checksum
+from aliquot.engines.local.snapshot import decode_world, encode_world
+
+SNAPSHOTS_KEPT: Final = 2
+_PAGE: Final = 500  # batches read at a time
+_FULL: Final = {sqlite3.SQLITE_FULL}
+_READ_ONLY: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(list[Event])
+
+
+class _Entry:
+    """One append on its way: what to write, and how it ended."""
+
+    __slots__ = ("body", "error", "events", "is_done", "payloads")
+
+    def __init__(self, body: bytes, events: int, payloads: list[tuple[JobId, bytes]]) -> None:
+        self.body, self.events, self.payloads = body, events, payloads
+        self.is_done = False
+        self.error: AliquotError | None = None
+
+
+class SqliteJournal:
+    """The journal at `path`, made where it is not there yet. May be used from several threads.
+
+    Raises JournalLockedError, JournalReadOnlyError, JournalFullError, JournalVersionError or
+    JournalDamagedError (see `damage`; `accept_loss` answers the last). `notes`: what a person should be told.
+    """
+
+    def __init__(self, path: Path, *, accept_loss: bool = False) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._attached: dict[JobId, bytes] = {}
+        self._waiting: deque[_Entry] = deque()
+        self._writing = Lock()
+        self._broken: JournalError | None = None
+        _make_folder(path.parent)
+        self._holding = Holding(path.with_name(path.name + ".lock"))
+        try:
+            self._db = self._open(accept_loss=accept_loss)
+            self.position: int = self._last()
+        except BaseException:
+            self._holding.release()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file and let another service have it; more than once is fine."""
+        with self._writing:
+            self._db.close()
+            self._broken = self._broken or JournalError(f"{self.path} is closed")
+            self._holding.release()
+
+    # --- events ----------------------------------------------------------------------------------------
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Record `events`, all or none; on return they are on the disk.
+
+        Payloads attached to jobs submitted here are written with them. Raises JournalFullError with nothing
+        recorded, or another JournalError.
+        """
+        if not events:
+            return
+        submitted = [event.job.id for event in events if isinstance(event, JobSubmitted)]
+        payloads = [(job, self._attached[job]) for job in submitted if job in self._attached]
+        entry = _Entry(_ENCODER.encode(events), len(events), payloads)
+        self._waiting.append(entry)
+        # whoever comes first writes for all that wait; the others find their part done
+        with self._writing:
+            if not entry.is_done:
+                self._commit(self._drain())
+        if entry.error is not None:
+            raise entry.error
+        for job, _ in payloads:
+            self._attached.pop(job, None)
+
+    def replay(self) -> Iterator[Event]:
+        """Every event still kept, in order, as far as recorded now."""
+        return self._events_between(0, self.position)
+
+    def resume(self, *, window: int = 2000) -> World:
+        """The world after everything recorded: the newest whole snapshot and the events behind it.
+
+        Raises JournalDamagedError where no snapshot can be read and the events before it are compacted away.
+        """
+        with self._writing:
+            rows = self._db.execute("SELECT seq, crc, body FROM snapshots ORDER BY seq DESC").fetchall()
+        for seq, crc, body in rows:
+            if crc == checksum(seq, body) and (world := _try_decode(body, window)):
+                break
+        else:
+            self._check_whole()
+            seq, world = 0, World(window=window)
+        world.apply_all(self._events_between(seq, self.position))
+        return world
+
+    # --- what lies beside them -------------------------------------------------------------------------
+
+    def attach(self, job: JobId, payload: bytes) -> None:
+        """Keep `payload` for `job`, from the same commit on that records the job's submission."""
+        self._attached[job] = payload
+
+    def payload(self, job: JobId) -> bytes | None:
+        """What was attached to `job`, or None."""
+        if job in self._attached:
+            return self._attached[job]
+        with self._writing:
+            row = self._db.execute("SELECT body FROM payloads WHERE job = ?", (job,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def forget(self, jobs: Sequence[JobId]) -> None:
+        """Drop the payloads of `jobs`."""
+        self._write("DELETE FROM payloads WHERE job = ?", [(job,) for job in jobs])
+
+    def save(self, world: World) -> None:
+        """Keep `world`, which is the fold of everything recorded, so that a restart begins there.
+
+        Only the thread that appends and folds may call this.
+        """
+        seq, body = self.position, encode_world(world)
+        row = (seq, checksum(seq, body), body)
+        self._write("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", [row])
+        keep = "(SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)"
+        self._write(f"DELETE FROM snapshots WHERE seq NOT IN {keep}", [(SNAPSHOTS_KEPT,)])
+
+    def compact(self) -> None:
+        """Forget events that even the oldest snapshot kept has no need of."""
+        self._write(
+            "DELETE FROM batches WHERE seq <= (SELECT min(seq) FROM snapshots)"
+            " AND (SELECT count(*) FROM snapshots) >= ?",
+            [(SNAPSHOTS_KEPT,)],
+        )
+
+    # --- the file --------------------------------------------------------------------------------------
+
+    def _open(self, *, accept_loss: bool) -> sqlite3.Connection:
+        try:
+            db = self._connect()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise self._explain(error) from error
+            self.notes.append(damage.put_aside(self.path, None, accept_loss=accept_loss))
+            return self._connect()
+        found = damage.find_damage(db)
+        if found is None:
+            return db
+        db.close()
+        self.notes.append(damage.put_aside(self.path, found, accept_loss=accept_loss))
+        return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+            schema.prepare(db, str(self.path))
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _last(self) -> int:
+        newest = [f"(SELECT ifnull(max(seq), 0) FROM {table})" for table in ("batches", "snapshots")]
+        return int(self._db.execute(f"SELECT max({', '.join(newest)})").fetchone()[0])
+
+    def _check_whole(self) -> None:
+        """Without a snapshot to begin with, the events must be there from the first."""
+        with self._writing:
+            first = self._db.execute("SELECT min(seq) FROM batches").fetchone()[0]
+        if self.position and first != 1:
+            raise JournalDamagedError(
+                f"{self.path}: no snapshot can be read, and events before batch {first} are gone"
+            )
+
+    def _drain(self) -> list[_Entry]:
+        return [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def _commit(self, entries: list[_Entry]) -> None:
+        """One transaction and one flush for all of `entries`."""
+        batches, payloads = [], []
+        for seq, entry in enumerate(entries, self.position + 1):
+            batches.append((seq, entry.events, checksum(seq, entry.body), entry.body))
+            payloads += entry.payloads
+        error: JournalError | None = None
+        try:
+            self._transact(
+                [
+                    ("INSERT INTO batches VALUES (?, ?, ?, ?)", batches),
+                    ("INSERT OR REPLACE INTO payloads VALUES (?, ?)", payloads),
+                ]
+            )
+            self.position += len(entries)
+        except JournalError as found:
+            error = found
+        for entry in entries:
+            entry.is_done = True
+            if error is not None:
+                entry.error = type(error)(str(error))
+
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        with self._writing:
+            self._transact([(statement, rows)])
+
+    def _transact(self, changes: Sequence[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
+        if self._broken is not None:
+            raise self._broken
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for statement, rows in changes:
+                self._db.executemany(statement, rows)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise self._explain(error) from error
+
+    def _explain(self, error: sqlite3.Error) -> JournalError:
+        """Our error for SQLite's; one that leaves the disk's state unknown closes the journal for good."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _FULL:
+            return JournalFullError(f"{self.path}: the disk is full; nothing was recorded, free some space")
+        if code in _READ_ONLY:
+            return JournalReadOnlyError(f"{self.path} may not be written ({error})")
+        self._broken = JournalError(
+            f"{self.path}: {error}; the journal is closed until the service is restarted, since what is on"
+            " the disk is no longer certain"
+        )
+        return self._broken
+
+    def _events_between(self, after: int, last: int) -> Iterator[Event]:
+        """Events of the batches after `after` up to `last`; the bounds are fixed when this is called."""
+        query = "SELECT seq, body FROM batches WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        at = after
+        while True:
+            with self._writing:
+                rows = self._db.execute(query, (at, last, _PAGE)).fetchall()
+            if not rows:
+                return
+            for _, body in rows:
+                yield from _DECODER.decode(body)
+            at = rows[-1][0]
+
+
+class SnapshotKeeper:
+    """Watches a loop and saves its world once per `every` events, so that a restart never folds more."""
+
+    def __init__(self, journal: SqliteJournal, *, every: int = 20_000) -> None:
+        self._journal, self._every, self._since = journal, every, 0
+
+    def see(self, events: Sequence[Event], world: World) -> None:
+        """Called after `events` were recorded and folded into `world`."""
+        self._since += len(events)
+        if self._since >= self._every:
+            self._since = 0
+            self._journal.save(world)
+
+
+def _try_decode(body: bytes, window: int) -> World | None:
+    """The world of a snapshot, or None where an older version of ours wrote another shape."""
+    try:
+        return decode_world(body, window=window)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JournalReadOnlyError(f"{folder} cannot be made ({error.strerror})") from error

@@ -1,0 +1,199 @@
+"""One member of one attempt: started, or found again, and followed until nothing of it is left.
+
+What is true stands in its folder and in the kernel; this only remembers how far it has looked. So a service
+that comes back looks again and knows as much.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from aliquot.engines.local.cgroups import Group
+from aliquot.engines.local.folders import Folder
+from aliquot.engines.local.leftovers import find_leftovers, kill_leftovers
+from aliquot.engines.local.orders import mark_of
+from aliquot.engines.local.payload import Ending
+
+EMPTY_LOOKS: Final = 2
+"""Looks in a row that must find no process: one may fork and end while the list is being read."""
+
+_NEWS_FD: Final = 3
+
+
+class Life(Enum):
+    """How far a member is."""
+
+    NEW = "new"  # nothing was started
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"  # the command is over, others of its processes are not
+    ORPHANED = "orphaned"  # its supervisor is gone without a record; what is left is being ended
+    OVER = "over"  # nothing of it is left
+
+
+class Member:
+    """A member and what is known of it. `ending` is set when it is over, None where nothing recorded one."""
+
+    def __init__(self, folder: Folder, group: Group | None) -> None:
+        self.folder, self.group = folder, group
+        self.life = Life.NEW
+        self.ending: Ending | None = None
+        self.was_started = False  # its command may have run
+        self.stop_line = ""  # a command its supervisor has not taken yet
+        self.pidfd = self.news = -1
+        self._pid = 0
+        self._empty_looks = 0
+
+    def find(self) -> None:
+        """Look for what an earlier service may have started; stays NEW where that is nothing."""
+        self.ending = self.folder.ending()
+        if self.ending is not None:
+            self._be_over()
+        elif not self._follow_holder() and self.folder.begun() is not None:
+            self._be_orphaned()
+
+    def spawn(self, program: Path, spec: bytes) -> None:
+        """Start a supervisor. Raises OSError where that is not possible; then nothing was started."""
+        self.folder.prepare(spec)
+        here, there = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        log = str(self.folder.path / "log")
+        appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        actions = [
+            (os.POSIX_SPAWN_DUP2, there, _NEWS_FD),
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, log, appending, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        command = [str(program), str(self.folder.path), str(_NEWS_FD)]
+        try:
+            self._pid = os.posix_spawn(program, command, {}, file_actions=actions, setsid=True)
+        except OSError:
+            os.close(here)
+            raise
+        finally:
+            os.close(there)
+        self.pidfd, self.news = os.pidfd_open(self._pid), here
+        self.life = Life.STARTING
+
+    def hear(self) -> None:
+        """Take the supervisor's news."""
+        text = b""
+        with contextlib.suppress(BlockingIOError):
+            text = os.read(self.news, 4096)
+        for line in text.split(b"\n"):
+            if line == b"started":
+                self.life, self.was_started = Life.RUNNING, True
+            elif line == b"stopping":
+                self.life = Life.STOPPING
+            elif line == b"over":
+                self._end_by_record()
+
+    def see_supervisor_gone(self) -> None:
+        """Its pidfd says so: it has recorded an end, or another one has this attempt, or it was killed."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+        self.drop_descriptors()
+        if self.life is Life.OVER or self._end_by_record() or self._follow_holder():
+            return
+        self._be_orphaned()
+
+    def order(self, line: str) -> None:
+        """Send a command; kept and sent again where the supervisor does not listen yet."""
+        if self.life in {Life.STARTING, Life.RUNNING, Life.STOPPING}:
+            self.stop_line = "" if self.folder.command(line) else line
+
+    def tick(self) -> None:
+        """What has to be tried again: commands nobody took, processes that are still there."""
+        if self.stop_line:
+            self.order(self.stop_line)
+        if self.life is Life.STARTING and self.news < 0 and self.folder.is_running():
+            self.life, self.was_started = Life.RUNNING, True  # adopted in the moment it began
+        if self.life is Life.ORPHANED:
+            self._sweep()
+
+    @property
+    def needs_ticks(self) -> bool:
+        """Whether `tick` has something to do soon."""
+        is_adopted_early = self.life is Life.STARTING and self.news < 0
+        return bool(self.stop_line) or is_adopted_early or self.life is Life.ORPHANED
+
+    def drop_descriptors(self) -> None:
+        """Stop listening; the member goes on."""
+        for fd in (self.pidfd, self.news):
+            if fd >= 0:
+                os.close(fd)
+        self.pidfd = self.news = -1
+
+    def _follow_holder(self) -> bool:
+        """Follow the supervisor that holds the lock, if one does."""
+        pid = self.folder.holder()
+        if pid is None:
+            return False
+        try:
+            self.pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return False
+        if self.folder.holder() != pid:  # gone in between; the pid may be someone else's by now
+            self.drop_descriptors()
+            return False
+        self._pid = pid
+        self.was_started = self.folder.is_running()
+        self.life = Life.RUNNING if self.was_started else Life.STARTING
+        return True
+
+    def _end_by_record(self) -> bool:
+        self.ending = self.folder.ending()
+        if self.ending is not None:
+            self._be_over()
+        return self.ending is not None
+
+    def _be_orphaned(self) -> None:
+        # a supervisor that is yet to come must find that this attempt is no more
+        if self.folder.make_void():
+            self.was_started = self.folder.begun() is not None
+            self.life = Life.ORPHANED
+            self._sweep()
+        elif not self._follow_holder():
+            self.life, self.news = Life.STARTING, -1
+
+    def _sweep(self) -> None:
+        left = find_leftovers(mark_of(self.folder.held), self.folder.begun(), self.group)
+        if left:
+            self._empty_looks = 0
+            if self.group is not None:
+                self.group.kill()
+            kill_leftovers(left)
+            return
+        self._empty_looks += 1
+        if self._empty_looks >= EMPTY_LOOKS:
+            self._be_over()
+
+    def _be_over(self) -> None:
+        self.life, self.stop_line = Life.OVER, ""
+        if self.group is None:
+            return
+        ending = self.ending
+        if ending is not None and not ending.is_success and not ending.reason and self.group.oom_kills():
+            self.folder.remark("memory-limit")
+            self.ending = self.folder.ending()
+        self.group.remove()
+
+
+def is_gone(pidfd: int) -> bool:
+    """Whether the process behind `pidfd` has ended."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def end_stray(folder: Folder) -> None:
+    """End an attempt that the record knows nothing of: by its supervisor, which takes all of it along."""
+    if not folder.command("kill unknown") and (pid := folder.holder()) is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)

@@ -1,0 +1,75 @@
+"""What a supervisor is told: the fields of its `spec`, and the environment a job finds itself in.
+
+Cards are named by the device's own ids, in the order of the grant; a job without cards is shown none. Every
+process of a job carries ALIQUOT_ATTEMPT, by which the engine can find what outlived its supervisor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from aliquot.core.grants import Placement
+from aliquot.core.ids import GrantId
+from aliquot.engines.local.cgroups import Group
+from aliquot.engines.local.payload import Payload
+
+MARK: Final = "ALIQUOT_ATTEMPT"
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def mark_of(held: GrantId) -> str:
+    """The value of ALIQUOT_ATTEMPT: attempt, member, then the job's id, which may hold anything."""
+    return f"{held.attempt}.{held.member}:{held.job}"
+
+
+def environment(
+    payload: Payload, placements: Sequence[Placement], held: GrantId, extra: Iterable[tuple[str, str]] = ()
+) -> dict[str, str]:
+    """Of member `held`; what the engine says wins over what the job says.
+
+    `extra`: what drivers and the service add, such as the path of the report channel.
+    """
+    placement = placements[held.member]
+    return {
+        "PATH": PATH,
+        **dict(payload.env),
+        **dict(extra),
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": ",".join(placement.cards),
+        "NVIDIA_VISIBLE_DEVICES": ",".join(placement.cards) or "void",
+        "ALIQUOT_JOB": held.job,
+        "ALIQUOT_ATTEMPT_NUMBER": str(held.attempt),
+        "ALIQUOT_MEMBER": str(held.member),
+        "ALIQUOT_MEMBERS": str(len(placements)),
+        "ALIQUOT_CARD_MEMORY_MIB": str(placement.vector.memory) if placement.cards else "0",
+        "ALIQUOT_CARD_COMPUTE_MILLI": str(placement.vector.compute) if placement.cards else "0",
+        MARK: mark_of(held),
+    }
+
+
+def spec_of(payload: Payload, env: dict[str, str], out: Path, group: Group | None) -> bytes:
+    """The file `spec`. `out`: where output goes unless the payload says so."""
+    fields: list[tuple[str, str | int]] = [("arg", word) for word in payload.command]
+    fields += [("env", f"{name}={value}") for name, value in env.items()]
+    fields += [("cwd", payload.cwd), ("out", payload.output.out or str(out)), ("umask", payload.umask)]
+    if payload.output.err is not None:
+        fields.append(("err", payload.output.err))
+    if payload.output.keep_kib is not None:
+        fields += [("keep_bytes", payload.output.keep_kib * 1024), ("keep_files", payload.output.keep_files)]
+    if payload.user is not None:
+        fields += [("uid", payload.user.uid), ("gid", payload.user.gid)]
+        fields += [("group", number) for number in payload.user.groups]
+    stop = payload.stop
+    fields += [("warn_ms", stop.warn_ms), ("grace_ms", stop.grace_ms)]
+    if stop.warn_signal is not None:
+        fields.append(("warn_signal", int(stop.warn_signal)))
+    if payload.time_ms is not None:
+        fields.append(("time_ms", payload.time_ms))
+    fields += [("limit", f"{name}:{soft}:{hard}") for name, soft, hard in payload.rlimits]
+    if group is not None:
+        fields += [("cgroup", str(path)) for path in group.procs_files]
+        if group.kill_file is not None:
+            fields.append(("kill_file", str(group.kill_file)))
+    return b"".join(f"{key}={value}".encode() + b"\0" for key, value in fields)

@@ -1,0 +1,92 @@
+"""The tables of the journal file, and the steps that bring an older file up to date.
+
+A batch is what one `append` recorded, as JSON so that a person can read it with any SQLite tool. `crc` covers
+a batch's number and body, so a row that was changed, or put in another's place, is noticed. A migration runs
+in one transaction: a crash in the middle leaves the older version.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final
+from zlib import crc32
+
+from aliquot.engines.local.errors import JournalVersionError
+
+APPLICATION_ID: Final = 0x416C7174  # "Alqt", shown by `file`
+VERSION: Final = 2
+
+_BATCHES: Final = """
+    CREATE TABLE batches (
+        seq INTEGER PRIMARY KEY, events INTEGER NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL
+    )"""
+_PAYLOADS: Final = "CREATE TABLE payloads (job TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID"
+_SNAPSHOTS: Final = (
+    "CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
+)
+TABLES: Final = (_BATCHES, _PAYLOADS, _SNAPSHOTS)
+
+
+def checksum(seq: int, body: bytes) -> int:
+    """What `crc` of batch or snapshot `seq` must be."""
+    return crc32(body, crc32(b"%d" % seq))
+
+
+def prepare(db: sqlite3.Connection, path: str) -> None:
+    """Make the tables, or bring them up to VERSION. Raises JournalVersionError for what is not ours."""
+    version = _number(db, "user_version")
+    application = _number(db, "application_id")
+    if version == 0 and application == 0 and _is_blank(db):
+        _in_transaction(db, _create)
+        return
+    if application != APPLICATION_ID:
+        raise JournalVersionError(f"{path} is an SQLite file, but not a journal of Aliquot")
+    if version > VERSION:
+        raise JournalVersionError(
+            f"{path} was written by a newer Aliquot (journal version {version}, this one reads up to"
+            f" {VERSION}); start that version, or move the file away to begin anew"
+        )
+    while version < VERSION:
+        _in_transaction(db, MIGRATIONS[version])
+        version = _number(db, "user_version")
+
+
+def _create(db: sqlite3.Connection) -> None:
+    for statement in TABLES:
+        db.execute(statement)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _to_2(db: sqlite3.Connection) -> None:
+    """Version 1 had one table, `events (seq, body)`, one event a row, without checksums."""
+    for statement in TABLES:
+        db.execute(statement)
+    for seq, body in db.execute("SELECT seq, body FROM events ORDER BY seq").fetchall():
+        batch = b"[" + bytes(body) + b"]"
+        db.execute("INSERT INTO batches VALUES (?, 1, ?, ?)", (seq, checksum(seq, batch), batch))
+    db.execute("DROP TABLE events")
+    db.execute("PRAGMA user_version = 2")
+
+
+MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: _to_2}
+"""From which version -> the step to the next."""
+
+
+def _in_transaction(db: sqlite3.Connection, change: Callable[[sqlite3.Connection], None]) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        change(db)
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+def _is_blank(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0)
+
+
+def _number(db: sqlite3.Connection, pragma: str) -> int:
+    return int(db.execute(f"PRAGMA {pragma}").fetchone()[0])

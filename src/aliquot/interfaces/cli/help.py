@@ -1,0 +1,90 @@
+"""How help and mistakes of the command line look: plain text, options in groups, one line for an error.
+
+It knows the library that parses arguments and none of the commands. Plain text and no markup: help is then as
+quick to start as the interpreter lets it be, and reads the same in a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+ORDER: Final = ("simulate", "compare", "replay", "explain", "topology")
+
+
+class Page:
+    """What the help pages of commands and of groups share."""
+
+    epilog: str | None
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the end of the page as it is: examples are not wrapped."""
+        if self.epilog:
+            formatter.write(f"\n{self.epilog}\n")
+
+
+class Command(Page, TyperCommand):
+    """A command whose help lists arguments, then options in the groups they were given, in order."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """`[OPTIONS] FILE... JOB`: arguments as a person writes them."""
+        arguments = (param for param in self.params if param.param_type_name == "argument")
+        return ["[OPTIONS]", *(str(param.metavar) for param in arguments)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write one section per group; what has none is "Options"."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if param.param_type_name == "argument":
+                told = (str(param.metavar), str(getattr(param, "help", None) or ""))
+                sections.setdefault("Arguments", []).append(told)
+            elif record is not None:
+                sections.setdefault(getattr(param, "rich_help_panel", None) or "Options", []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+class Commands(Page, TyperGroup):
+    """A group that lists its commands in the order in which one meets them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, those of ORDER first."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
+def examples(*lines: str) -> str:
+    """The end of a help page."""
+    return "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
+
+def describe_mistake(error: typer.TyperException) -> str:
+    """One line for what is wrong with the arguments, and where to read on."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    message = message[:1].lower() + message[1:].replace("Possible options: ", "did you mean ")
+    context = getattr(error, "ctx", None)
+    page = context.command_path if context is not None else "aliquot"
+    return f"{message} (see {page} --help)"
+
+
+def spell_json(arguments: Sequence[str], takes_value: Sequence[str]) -> list[str]:
+    """`--json` without a file to write becomes `--json -`, for the commands in `takes_value`.
+
+    The parser knows options with a value and options without, not both in one. What follows is the file to
+    write if it is `-` or ends in `.json`.
+    """
+    if not arguments or arguments[0] not in takes_value:
+        return list(arguments)
+    spelt: list[str] = []
+    for at, word in enumerate(arguments):
+        spelt.append(word)
+        if word == "--json":
+            after = arguments[at + 1] if at + 1 < len(arguments) else ""
+            if after != "-" and not after.endswith(".json"):
+                spelt.append("-")
+    return spelt
