@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -11,18 +13,24 @@ import pytest
 from aliquot.core.events import Event, JobCancelled
 from aliquot.core.ids import JobId
 from aliquot.core.world import World
+from aliquot.engines.local.journal import SqliteJournal
 from aliquot.engines.sim.journal import MemoryJournal
 from aliquot.ports import Journal
 from tests.support.histories import MIX, History
 from tests.support.same import same_world
 
-JOURNALS: Final[dict[str, Callable[[], Journal]]] = {"memory": MemoryJournal}
+# Each made in an empty folder of its own.
+JOURNALS: Final[dict[str, Callable[[Path], Journal]]] = {
+    "memory": lambda folder: MemoryJournal(),
+    "sqlite": lambda folder: SqliteJournal(folder / "journal.db", durable=False),
+}
 
 
 @pytest.fixture(params=JOURNALS.values(), ids=JOURNALS.keys())
-def journal(request: pytest.FixtureRequest) -> Journal:
-    made: Journal = request.param()
-    return made
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Journal]:
+    made: Journal = request.param(tmp_path)
+    with closing(made) if isinstance(made, SqliteJournal) else nullcontext():
+        yield made
 
 
 def some_events(count: int, first: int = 0) -> list[Event]:

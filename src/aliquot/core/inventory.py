@@ -13,7 +13,7 @@ from aliquot.core.ids import CardId, NodeId
 from aliquot.core.topology.wiring import Wiring
 
 
-class CardModel(msgspec.Struct, frozen=True):
+class CardModel(msgspec.Struct, frozen=True, cache_hash=True):
     """A GPU model of the catalogue. `None` is unknown and never matches a minimum."""
 
     name: str
@@ -65,7 +65,7 @@ class Node(msgspec.Struct, frozen=True):
     price_cents_per_card: int | None = None
 
 
-class NodeKind(msgspec.Struct, frozen=True):
+class NodeKind(msgspec.Struct, frozen=True, cache_hash=True):
     """The part of a node that placement depends on, shared by all nodes alike."""
 
     cards: tuple[CardModel, ...]

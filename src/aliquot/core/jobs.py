@@ -30,8 +30,11 @@ class Link(Enum):
     REQUIRED = "required"  # one NVLink-connected set or wait
 
 
-class Request(msgspec.Struct, frozen=True):
-    """What one member asks of one node. `cards` = 0 is a CPU-only request."""
+class Request(msgspec.Struct, frozen=True, cache_hash=True):
+    """What one member asks of one node. `cards` = 0 is a CPU-only request.
+
+    The key of many caches, so its hash is kept.
+    """
 
     cpu_milli: int = 0
     host_mib: int = 0

@@ -21,8 +21,8 @@ from aliquot.core.shaping import alternatives, as_whole, hardware_of, shapes_of
 from aliquot.core.speed import SpeedTable
 
 
-KEPT: Final = 1 << 16
-"""Requests known by identity; beyond this they are forgotten between plans, since each keeps a job's alive."""
+KEPT: Final = 1 << 14
+"""Distinct requests known; beyond this all are forgotten between plans."""
 
 
 class Memo:
@@ -35,18 +35,17 @@ class Memo:
         self._placer: Placer | None = None
         self._chooser: WiredChooser | None = None
         self._options: dict[Request, tuple[tuple[Request, Shape], ...]] = {}
-        self._by_id: dict[int, tuple[Request, tuple[tuple[Request, Shape], ...]]] = {}
         self._specs: dict[tuple[object, ...], int] = {}
 
     @property
     def known(self) -> int:
-        """Requests known by identity."""
-        return len(self._by_id)
+        """Distinct requests known."""
+        return len(self._options)
 
     def prepare(self, world: Frozen, settings: Settings) -> tuple[Placer, WiredChooser]:
         """Scorers for `world`, in its epoch. Their board still has to be synced."""
-        if len(self._by_id) > KEPT:
-            self._by_id.clear()
+        if len(self._options) > KEPT:
+            self._options.clear()
         if self._placer is None or self._kinds != world.kinds or self._settings != settings:
             self._remake(world.kinds, settings)
         assert self._placer is not None
@@ -56,23 +55,16 @@ class Memo:
         return self._placer, self._chooser
 
     def options(self, request: Request) -> tuple[tuple[Request, Shape], ...]:
-        """What may stand for `request`, in order of preference, each with its shape.
-
-        By identity first: hashing a request costs more than a decision should.
-        """
-        known = self._by_id.get(id(request))
-        if known is not None and known[0] is request:
-            return known[1]
+        """What may stand for `request`, in order of preference, each with its shape."""
         options = self._options.get(request)
         if options is None:
             options = self._resolve(request)
             self._options[request] = options
-        self._by_id[id(request)] = (request, options)
         return options
 
     def _remake(self, kinds: tuple[NodeKind, ...], settings: Settings) -> None:
         self._kinds, self._settings, self._epoch = kinds, settings, None
-        self._options, self._by_id, self._specs = {}, {}, {}
+        self._options, self._specs = {}, {}
         self._chooser = WiredChooser(kinds, SpeedTable(), aware=settings.topology_aware)
         self._placer = Placer(
             [hardware_of(kind) for kind in kinds],

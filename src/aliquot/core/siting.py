@@ -45,7 +45,7 @@ class Desk:
         self.draft = Draft(world)
         self.placer, self._chooser = memo.prepare(world, settings)
         self.placer.sync(self.draft)
-        self._refused: set[int] = set()
+        self._refused: set[Request] = set()
         self._shown: list[int] = []  # rows that the scorers were shown, in order
 
     def seat(self, request: Request, *, explained: bool = False) -> Seated | None:
@@ -53,11 +53,11 @@ class Desk:
 
         Within a plan room only shrinks (but for moves, which forget this), so what was refused stays so.
         """
-        if id(request) in self._refused:
+        if request in self._refused:
             return None
         best = self._best(request)
         if best is None:
-            self._refused.add(id(request))
+            self._refused.add(request)
             return None
         option, shape, choice = best
         runner_up = self._runner_up(shape) if explained else None

@@ -15,11 +15,13 @@ import csv
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from aliquot.control.naming import not_found
+from aliquot.core.columns import MAX_CARDS
 from aliquot.core.errors import DocumentError, NotFoundError
 from aliquot.core.ids import CardId, JobId, NodeId, SiteId
 from aliquot.core.inventory import Card, CardModel, Node, Profile, models_by_name
@@ -30,10 +32,12 @@ from aliquot.core.workload import Offer
 
 SITE = SiteId("openb")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 PREFIX = "openb_pod_list_"
 INSTANT_MS = 1000
 
 Row = dict[str, str]
+Order = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def list_workloads(folder: Path) -> list[str]:
@@ -65,13 +69,13 @@ class OpenbTrace:
         self._models = models_by_name(models)
         self._nodes_file = folder / "openb" / "openb_node_list_gpu_node.csv"
         self._pods_file = folder / "openb" / f"{PREFIX}{workload}.csv"
-        self._node_rows = read_rows(self._nodes_file, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))
+        self._machines = self._read_nodes()
         rows = read_rows(self._pods_file, POD_COLUMNS)
         self._requests = [self._request(row, line) for line, row in enumerate(rows, start=2)]
         by_name = sorted(range(len(rows)), key=lambda at: rows[at]["name"])
         self._sorted = [self._requests[at] for at in by_name]
         self._group, self._movable = group, movable
-        self._cards = sum(int(row["gpu"]) for row in self._node_rows)
+        self._cards = sum(len(node.cards) for node in self._machines)
         self._pod_order, self._node_order = self._orders(folder, workload, seed, offered)
 
     @property
@@ -81,7 +85,7 @@ class OpenbTrace:
 
     def nodes(self) -> tuple[Node, ...]:
         """The machines in the published (or drawn) order."""
-        return tuple(self._node(self._node_rows[at], at + 2) for at in self._node_order)
+        return tuple(self._machines[at] for at in self._node_order)
 
     def offers(self) -> tuple[Offer, ...]:
         """Pods in order; each is withdrawn at once if it does not fit, and never leaves if it does."""
@@ -106,8 +110,19 @@ class OpenbTrace:
             counts[request] = counts.get(request, 0) + 1
         return tuple(counts.items())
 
+    def _read_nodes(self) -> list[Node]:
+        """The machines in the order of the file."""
+        nodes: dict[str, Node] = {}
+        for line, row in enumerate(read_rows(self._nodes_file, NODE_COLUMNS), start=2):
+            if row["sn"] in nodes:
+                raise _broken(
+                    self._nodes_file, line, "sn", row["sn"], "a name of its own: another row has it"
+                )
+            nodes[row["sn"]] = self._node(row, line)
+        return list(nodes.values())
+
     def _node(self, row: Row, line: int) -> Node:
-        cards = _whole(row, "gpu", self._nodes_file, line)
+        cards = _whole(row, "gpu", self._nodes_file, line, most=MAX_CARDS)
         model = self._models.get(row["model"].casefold())
         if model is None:
             raise _broken(self._nodes_file, line, "model", row["model"], "a GPU model of the catalogue")
@@ -121,19 +136,17 @@ class OpenbTrace:
 
     def _request(self, row: Row, line: int) -> Request:
         cpu, host, cards = (_whole(row, key, self._pods_file, line) for key in POD_COLUMNS[1:4])
-        milli = _whole(row, "gpu_milli", self._pods_file, line) if cards else 0
-        if cards and not 1 <= milli <= FULL:
-            raise _broken(self._pods_file, line, "gpu_milli", row["gpu_milli"], "1 to 1000")
+        milli = _whole(row, "gpu_milli", self._pods_file, line, least=1, most=FULL) if cards else 0
         return _intern(cpu, host, cards, milli, row.get("gpu_spec") or "")
 
     def _orders(
         self, folder: Path, workload: str, seed: int, offered: float
     ) -> tuple[list[int], npt.NDArray[np.intp]]:
-        order = _published_order(folder, workload, seed)
+        order = _published_order(folder, workload, seed, len(self._sorted), len(self._machines))
         if order is None:
             self.notes.append(f"seed {seed} of {workload} has no published order: drawn from the seed")
             rng = np.random.default_rng(seed)
-            nodes = rng.permutation(len(self._node_rows))
+            nodes = rng.permutation(len(self._machines))
             rounds = 1 + int(np.ceil(offered * 2))
             pods = np.concatenate([rng.permutation(len(self._sorted)) for _ in range(rounds)])
         else:
@@ -170,10 +183,14 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> list[Row]:
             rows = list(reader)
     except (OSError, UnicodeDecodeError) as problem:
         raise DocumentError(f"can't be read: {problem}", file=str(path)) from None
+    if not rows:
+        raise DocumentError("has no rows", file=str(path), hint="a header, then one row each")
     for line, row in enumerate(rows, start=2):
         for name in columns:
             if row[name] is None:
-                raise _broken(path, line, name, None, "a value: the row is cut short")
+                raise DocumentError(
+                    "has no value: the row is cut short", file=str(path), line=line, field=name
+                )
     return rows
 
 
@@ -184,28 +201,53 @@ def _intern(cpu: int, host: int, cards: int, milli: int, spec: str) -> Request:
     return Request(cpu, host, cards, ask, Profile(models=tuple(spec.split("|")) if spec else ()))
 
 
-def _published_order(
-    folder: Path, workload: str, seed: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]] | None:
+def _published_order(folder: Path, workload: str, seed: int, pods: int, nodes: int) -> Order | None:
+    """Indices of pods and of nodes, or None where nothing is published for the seed."""
     for path in (
         folder / "openb_sequences" / f"{workload}.npz",
         folder / "openb_sequences" / "tuning" / f"{workload}.npz",
     ):
         if path.exists():
-            with np.load(path) as arrays:
-                if f"pods_{seed}" in arrays:
-                    return arrays[f"pods_{seed}"].astype(np.intp), arrays[f"nodes_{seed}"].astype(np.intp)
+            order = _read_order(path, seed)
+            if order is not None:
+                return _checked(order, path, seed, pods, nodes)
     return None
 
 
-def _whole(row: Row, column: str, path: Path, line: int) -> int:
+def _read_order(path: Path, seed: int) -> Order | None:
+    try:
+        with np.load(path) as arrays:
+            if f"pods_{seed}" not in arrays:
+                return None
+            return arrays[f"pods_{seed}"].astype(np.intp), arrays[f"nodes_{seed}"].astype(np.intp)
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as problem:
+        raise DocumentError(
+            f"can't be read: {problem}", file=str(path), hint=f"arrays pods_{seed} and nodes_{seed}"
+        ) from None
+
+
+def _checked(order: Order, path: Path, seed: int, pods: int, nodes: int) -> Order:
+    """The order, if it is one of this list: an index beyond it would offer other pods than were published."""
+    listed, permuted = order
+    if listed.ndim != 1 or not listed.size or listed.min() < 0 or listed.max() >= pods:
+        hint = f"indices from 0 to {pods - 1}"
+        raise DocumentError(
+            "is an order of another pod list", file=str(path), field=f"pods_{seed}", hint=hint
+        )
+    if sorted(permuted.ravel().tolist()) != list(range(nodes)):
+        hint = f"each of 0 to {nodes - 1} once"
+        raise DocumentError(
+            "is an order of another node list", file=str(path), field=f"nodes_{seed}", hint=hint
+        )
+    return order
+
+
+def _whole(row: Row, column: str, path: Path, line: int, *, least: int = 0, most: int = 2**31 - 1) -> int:
     text = row[column]
-    if not text.isdecimal():
-        raise _broken(path, line, column, text, "a whole number, 0 or more")
+    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
+        raise _broken(path, line, column, text, f"a whole number from {least} to {most}")
     return int(text)
 
 
-def _broken(path: Path, line: int, column: str, value: object, hint: str) -> DocumentError:
-    return DocumentError(
-        f"{value!r} is no {column}", file=str(path), line=line, field=column, value=value, hint=hint
-    )
+def _broken(path: Path, line: int, column: str, value: str, right: str) -> DocumentError:
+    return DocumentError(f"{value!r} is not {right}", file=str(path), line=line, field=column, value=value)

@@ -14,13 +14,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from aliquot.core.columns import COMPUTE, DIMS, NodeChunk
+from aliquot.core.columns import COMPUTE, DIMS, I32, I64, NodeChunk
 from aliquot.core.inventory import NodeKind
 from aliquot.core.jobs import Request
 from aliquot.core.report.needs import Frontier, Mix, host_frontier, serving_cards
 from aliquot.core.slices import resolve_ask
 
-I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _NEVER = np.iinfo(np.int32).max
@@ -58,7 +57,7 @@ class _Need(msgspec.Struct, frozen=True):
     count: int
     whole: bool
     pack: bool
-    per_card: npt.NDArray[np.int32]
+    per_card: I32
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -115,11 +114,12 @@ def _measure_chunk(chunk: NodeChunk, demand: Demand) -> tuple[int, int, int, int
     """(residual, fragment, free cards, largest free set, stranded cards) of the nodes that are there."""
     there = np.flatnonzero(chunk.kind >= 0)
     kind = chunk.kind[there]
-    left = chunk.left[there, : demand.widest].astype(np.int64)
+    # one block a dimension: the comparisons below run along memory
+    left = np.ascontiguousarray(chunk.left[there, : demand.widest].transpose(2, 0, 1)).transpose(1, 2, 0)
     bits = np.arange(left.shape[1], dtype=np.uint32)
     usable = (chunk.usable[there, None] >> bits & 1).astype(bool)
     idle = usable & (chunk.idle[there, None] >> bits & 1).astype(bool)
-    residual = np.where(usable, left[:, :, COMPUTE], 0)
+    residual = np.where(usable, left[:, :, COMPUTE], 0).astype(np.int64)
     cpu, host = chunk.cpu[there], chunk.host[there]
     node_residual = residual.sum(axis=1)
     fragment = 0
@@ -127,7 +127,7 @@ def _measure_chunk(chunk: NodeChunk, demand: Demand) -> tuple[int, int, int, int
         if need.cards == 0:
             fragment += need.count * int(node_residual.sum())
             continue
-        serves = (idle if need.whole else usable) & (left >= need.per_card[kind]).all(axis=2)
+        serves = _serving(idle if need.whole else usable, left, need, kind)
         runs = (cpu >= need.cpu) & (host >= need.host) & (_room(serves, left, need, kind) >= need.cards)
         lost = np.where(serves, 0, residual).sum(axis=1)
         fragment += need.count * int(np.where(runs, lost, node_residual).sum())
@@ -136,7 +136,19 @@ def _measure_chunk(chunk: NodeChunk, demand: Demand) -> tuple[int, int, int, int
     return int(node_residual.sum()), fragment, int(free.sum()), int(free.max(initial=0)), stranded
 
 
-def _room(serves: Bools, left: I64, need: _Need, kind: npt.NDArray[np.int32]) -> I64:
+def _serving(among: Bools, left: I32, need: _Need, kind: I32) -> Bools:
+    """Which of the cards `among` have what one piece needs; an idle card lacks nothing but the right model."""
+    if need.whole:
+        return among & (need.per_card[:, :, COMPUTE] < _NEVER)[kind]
+    serving = among.copy()
+    for dim in range(DIMS):
+        least = need.per_card[:, :, dim]
+        alike = (least == least[:, :1]).all()
+        serving &= left[:, :, dim] >= (least[:, :1] if alike else least)[kind]
+    return serving
+
+
+def _room(serves: Bools, left: I32, need: _Need, kind: I32) -> I64:
     """Pieces a node has room for: one a card, or as many as fit where they may share one."""
     if not need.pack:
         room: I64 = serves.sum(axis=1)
@@ -146,9 +158,7 @@ def _room(serves: Bools, left: I64, need: _Need, kind: npt.NDArray[np.int32]) ->
     return packed
 
 
-def _stranded(
-    kind: npt.NDArray[np.int32], free: I64, cpu: I64, host: I64, frontiers: Sequence[Frontier]
-) -> int:
+def _stranded(kind: I32, free: I64, cpu: I64, host: I64, frontiers: Sequence[Frontier]) -> int:
     """Free cards of nodes whose cpu and host memory suffice for no request that the cards would serve."""
     total = 0
     for row, frontier in enumerate(frontiers):

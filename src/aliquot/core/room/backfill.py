@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from aliquot.core.columns import I64
 from aliquot.core.placement.kernels.jit import compiled
-from aliquot.core.room.shadow import FAR, choose_nodes, replay
+from aliquot.core.room.shadow import FAR, Kept, Running, choose_nodes, replay
 
 HOUR_MS = 3_600_000
 
@@ -46,14 +46,6 @@ EASY = Backfill(
 )
 FIFO = Backfill(by_size=False, reservations=0, first=0, pass_blocked=False, by_end=False)
 SKIP = Backfill(by_size=False, reservations=0, first=0, by_end=False)
-
-
-class Running(NamedTuple):
-    """What runs: expected ends in ms (FAR: unknown), and cards per row; unused parts have 0 cards."""
-
-    end: I64  # [jobs]
-    rows: I64  # [jobs, parts]
-    cards: I64  # [jobs, parts]
 
 
 class Waiting(NamedTuple):
@@ -93,43 +85,27 @@ def decide(
 
     A job may have as many parts as `running.rows` has columns.
     """
-    jobs, parts, nodes = len(waiting.cards), running.rows.shape[1], len(size)
+    jobs, parts = len(waiting.cards), running.rows.shape[1]
     overdue = find_overdue(now, waiting, int(size.max(initial=0)), rules)
-    order = line_up(waiting, overdue, rules)
-    standing = 0 if windows is None else len(windows.at)
-    room = standing + rules.reservations
-    kept_at, kept = np.zeros(room, np.int64), np.zeros((room, nodes), np.int64)
-    if windows is not None:
-        kept_at[:standing], kept[:standing] = windows.at, windows.cards
-    decision = Decision(
-        np.zeros(jobs, np.bool_),
-        np.full(jobs, -1, np.int64),
-        np.zeros((jobs, parts), np.int64),
-        np.zeros((jobs, parts), np.int64),
-    )
     unknown = waiting.estimate < 0
-    span = np.where(unknown, FAR, waiting.estimate)
-    until = np.where(unknown, FAR + 1, now + waiting.estimate * rules.doubt_milli // 1000)
-    _walk(
-        now,
-        size,
-        free.copy(),
-        running.end,
-        running.rows,
-        running.cards,
-        order,
-        waiting.cards,
-        span,
-        until,
-        overdue,
-        rules.first,
-        rules.pass_blocked,
-        rules.by_end,
-        standing,
-        kept_at,
-        kept,
-        *decision,
+    line = _Line(
+        order=line_up(waiting, overdue, rules),
+        cards=waiting.cards,
+        span=np.where(unknown, FAR, waiting.estimate),
+        until=np.where(unknown, FAR + 1, now + waiting.estimate * rules.doubt_milli // 1000),
+        overdue=overdue,
     )
+    kept = _kept(windows, len(size), rules.reservations)
+    decision = Decision(
+        started=np.zeros(jobs, np.bool_),
+        at=np.full(jobs, -1, np.int64),
+        rows=np.zeros((jobs, parts), np.int64),
+        cards=np.zeros((jobs, parts), np.int64),
+    )
+    table = _room_for_more(running, jobs)
+    standing = 0 if windows is None else len(windows.at)
+    site = _Site(size, free.copy(), np.full(len(size), now))
+    _walk(now, site, table, len(running.end), line, kept, standing, _Bounds(*_bounds(rules)), decision)
     return decision
 
 
@@ -147,130 +123,144 @@ def line_up(waiting: Waiting, overdue: npt.NDArray[np.bool_], rules: Backfill) -
     return np.lexsort((np.where(overdue, waiting.submitted, work), ~overdue))
 
 
+class _Site(NamedTuple):
+    """The nodes during a pass: cards, free cards, and when all that runs there is expected to be over."""
+
+    size: I64
+    free: I64
+    clear: I64
+
+
+class _Line(NamedTuple):
+    """The waiting jobs: in which order, what they want, for how long, until when at the latest."""
+
+    order: I64
+    cards: I64
+    span: I64
+    until: I64
+    overdue: npt.NDArray[np.bool_]
+
+
+class _Bounds(NamedTuple):
+    first: int
+    pass_blocked: bool
+    by_end: bool
+
+
+def _bounds(rules: Backfill) -> tuple[int, bool, bool]:
+    return rules.first, rules.pass_blocked, rules.by_end
+
+
+def _kept(windows: Windows | None, nodes: int, more: int) -> Kept:
+    """The standing reservations, with room for `more`; what they leave is counted in the pass."""
+    standing = 0 if windows is None else len(windows.at)
+    size = standing + more
+    kept = Kept(np.zeros(size, np.int64), *np.zeros((2, size, nodes), np.int64))
+    if windows is not None:
+        kept.at[:standing], kept.cards[:standing] = windows.at, windows.cards
+    return kept
+
+
+def _room_for_more(running: Running, jobs: int) -> Running:
+    """`running` with `jobs` empty lines behind it, for what starts in this pass."""
+    return Running(*(np.concatenate((old, np.zeros((jobs, *old.shape[1:]), np.int64))) for old in running))
+
+
 @compiled
 def _walk(
     now: int,
-    size: I64,
-    free: I64,
-    end: I64,
-    rows: I64,
-    cards: I64,
-    order: I64,
-    want: I64,
-    span: I64,
-    until: I64,
-    overdue: npt.NDArray[np.bool_],
-    first: int,
-    pass_blocked: bool,
-    by_end: bool,
+    site: _Site,
+    running: Running,
+    count: int,
+    line: _Line,
+    kept: Kept,
     known: int,
-    kept_at: I64,
-    kept: I64,
-    started: npt.NDArray[np.bool_],
-    at: I64,
-    out_rows: I64,
-    out_cards: I64,
+    bounds: _Bounds,
+    decision: Decision,
 ) -> None:
-    """The pass itself; `started`, `at`, `out_rows` and `out_cards` are its results."""
-    nodes = size.shape[0]
-    parts = out_rows.shape[1]
-    runs = end.shape[0]
-    ends = np.empty(runs + order.shape[0], np.int64)
-    where = np.zeros((runs + order.shape[0], parts), np.int64)
-    what = np.zeros((runs + order.shape[0], parts), np.int64)
-    clear = np.full(nodes, now)
-    ends[:runs] = end
-    where[:runs] = rows
-    what[:runs] = cards
-    left = 0
-    for row in range(nodes):
-        left += free[row]
-    for job in range(runs):
-        for part in range(parts):
-            if what[job, part] > 0:
-                clear[where[job, part]] = max(clear[where[job, part]], end[job])
-    spare = np.zeros(kept.shape, np.int64)
-    for other in range(known):
-        for row in range(nodes):
-            spare[other, row] = free[row] - kept[other, row]
-        for job in range(runs):
-            if end[job] <= kept_at[other]:
-                for part in range(parts):
-                    spare[other, where[job, part]] += what[job, part]
-        for earlier in range(known):
-            if earlier != other and kept_at[earlier] <= kept_at[other]:
-                for row in range(nodes):
-                    spare[other, row] -= kept[earlier, row]
-    room = np.zeros(nodes, np.int64)
-    spots = np.zeros(parts, np.int64)
-    sizes = np.zeros(parts, np.int64)
+    """The pass itself: `decision` is its result, everything else its scratch."""
+    for job in range(count):
+        for part in range(running.rows.shape[1]):
+            if running.cards[job, part] > 0:
+                row = running.rows[job, part]
+                site.clear[row] = max(site.clear[row], running.end[job])
+    _spare_standing(site, running, count, kept, known)
     standing = known
-    for index in range(order.shape[0]):
-        if left == 0 and known == kept_at.shape[0]:
+    room = np.zeros_like(site.free)
+    left = site.free.sum()
+    for job in line.order:
+        if left == 0 and known == kept.at.shape[0]:
             break
-        job = order[index]
-        count = 0
-        if want[job] <= left:
-            for row in range(nodes):
-                room[row] = free[row]
-                for other in range(known):
-                    if until[job] > kept_at[other] and spare[other, row] < room[row]:
-                        room[row] = spare[other, row]
-            count = choose_nodes(room, size, clear, want[job], until[job] if by_end else 0, spots, sizes)
-        if count > 0:
-            started[job] = True
-            left -= want[job]
-            over = min(now + span[job], FAR)
-            ends[runs] = over
-            for part in range(count):
-                row = spots[part]
-                out_rows[job, part] = row
-                out_cards[job, part] = sizes[part]
-                where[runs, part] = row
-                what[runs, part] = sizes[part]
-                free[row] -= sizes[part]
-                clear[row] = max(clear[row], over)
-                for other in range(known):
-                    if until[job] > kept_at[other]:
-                        spare[other, row] -= sizes[part]
-            runs += 1
-            continue
-        if not pass_blocked:
+        rows, cards = decision.rows[job], decision.cards[job]
+        found = 0
+        if line.cards[job] <= left:
+            room[:] = site.free
+            for other in range(known):
+                if line.until[job] > kept.at[other]:
+                    room[:] = np.minimum(room, kept.spare[other])
+            until = line.until[job] if bounds.by_end else 0
+            found = choose_nodes(room, site.size, site.clear, line.cards[job], until, rows, cards)
+        if found > 0:
+            decision.started[job] = True
+            left -= line.cards[job]
+            running.end[count] = min(now + line.span[job], FAR)
+            running.rows[count] = rows
+            running.cards[count] = cards
+            _start(site, running, count, kept, known, line.until[job])
+            count += 1
+        elif not bounds.pass_blocked:
             break
-        if known == kept_at.shape[0] or not (overdue[job] or known - standing < first):
-            continue
-        later = free.copy()
-        when, count = replay(
-            later,
-            size,
-            ends[:runs],
-            np.argsort(ends[:runs]),
-            where[:runs],
-            what[:runs],
-            kept_at,
-            kept,
-            spare,
-            known,
-            want[job],
-            span[job],
-            spots,
-            sizes,
-        )
-        if count == 0:
-            continue
-        at[job] = when
-        kept_at[known] = when
-        for part in range(count):
-            out_rows[job, part] = spots[part]
-            out_cards[job, part] = sizes[part]
-            # of several nodes each has to be empty, the last one too
-            kept[known, spots[part]] = sizes[part] if count == 1 else size[spots[part]]
-        for row in range(nodes):
-            spare[known, row] = later[row] - kept[known, row]
+        elif known < kept.at.shape[0] and (line.overdue[job] or known - standing < bounds.first):
+            later = site.free.copy()
+            when, found = replay(
+                later, site.size, running, count, kept, known, line.cards[job], line.span[job], rows, cards
+            )
+            if found > 0:
+                decision.at[job] = when
+                _reserve(site.size, later, kept, known, when, line.span[job], rows[:found], cards[:found])
+                known += 1
+
+
+@compiled
+def _spare_standing(site: _Site, running: Running, count: int, kept: Kept, known: int) -> None:
+    """What each standing reservation leaves to others at its time."""
+    for one in range(known):
+        spare = kept.spare[one]
+        spare[:] = site.free
+        for job in range(count):
+            if running.end[job] <= kept.at[one]:
+                for part in range(running.rows.shape[1]):
+                    spare[running.rows[job, part]] += running.cards[job, part]
         for other in range(known):
-            for row in range(nodes):
-                if kept_at[other] <= when:
-                    spare[known, row] -= kept[other, row]
-                elif when + span[job] > kept_at[other]:
-                    spare[other, row] -= kept[known, row]
-        known += 1
+            if kept.at[other] <= kept.at[one]:
+                spare -= kept.cards[other]
+
+
+@compiled
+def _start(site: _Site, running: Running, job: int, kept: Kept, known: int, until: int) -> None:
+    """Book the started `job`; reservations that begin before it must be over have that much less to spare."""
+    for part in range(running.rows.shape[1]):
+        cards = running.cards[job, part]
+        if cards > 0:
+            row = running.rows[job, part]
+            site.free[row] -= cards
+            site.clear[row] = max(site.clear[row], running.end[job])
+            for other in range(known):
+                if until > kept.at[other]:
+                    kept.spare[other, row] -= cards
+
+
+@compiled
+def _reserve(
+    size: I64, later: I64, kept: Kept, new: int, when: int, span: int, rows: I64, cards: I64
+) -> None:
+    """Write reservation `new` from `when` on, where `later` is free; of several nodes each has to be empty."""
+    kept.at[new] = when
+    for part in range(rows.shape[0]):
+        kept.cards[new, rows[part]] = cards[part] if rows.shape[0] == 1 else size[rows[part]]
+    kept.spare[new] = later - kept.cards[new]
+    for other in range(new):
+        if kept.at[other] <= when:
+            kept.spare[new] -= kept.cards[other]
+        elif when + span > kept.at[other]:
+            kept.spare[other] -= kept.cards[new]

@@ -34,6 +34,22 @@ class Overrun(msgspec.Struct, frozen=True):
     again_milli: int = 1000  # 0: only `least_ms`, the textbook rule
 
 
+class Running(NamedTuple):
+    """What runs: expected ends in ms (FAR: unknown), and cards per row; unused parts have 0 cards."""
+
+    end: I64  # [jobs]
+    rows: I64  # [jobs, parts]
+    cards: I64  # [jobs, parts]
+
+
+class Kept(NamedTuple):
+    """Reservations by counts: from `at` on `cards` of each node are kept, and `spare` are left to others."""
+
+    at: I64  # [reservations] ms
+    cards: I64  # [reservations, nodes]
+    spare: I64  # [reservations, nodes]
+
+
 class Hold(NamedTuple):
     """Cards (bits of `mask`) of one row, kept from `at_ms` on for a job, or for maintenance: `job` None."""
 
@@ -123,13 +139,9 @@ def choose_nodes(room: I64, size: I64, clear: I64, cards: int, until: int, rows:
 def replay(
     free: I64,
     size: I64,
-    ends: I64,
-    order: I64,
-    where: I64,
-    what: I64,
-    kept_at: I64,
-    kept: I64,
-    spare: I64,
+    running: Running,
+    count: int,
+    kept: Kept,
     known: int,
     cards: int,
     span: int,
@@ -138,37 +150,39 @@ def replay(
 ) -> tuple[int, int]:
     """(ms, parts) of the earliest start of `cards` for `span` ms beside `known` reservations; (0, 0) if none.
 
-    `free` [nodes] becomes what is free then. Running job j ends at ends[j] and gives back what[j] on
-    where[j]; `order` sorts the ends. Reservation r keeps kept[r] from kept_at[r] on and leaves spare[r].
+    `free` [nodes] becomes what is free then, reservations not counted. Only the first `count` of `running` run.
     """
-    nodes = free.shape[0]
     room = free.copy()
     idle = np.zeros_like(free)  # with an end of 0 no node is kept busy any longer: only the fit counts
-    running = order.shape[0]
+    order = np.argsort(running.end[:count])
     at = 0
-    while at < running:
-        now = ends[order[at]]
+    while at < count:
+        now = running.end[order[at]]
         helps = False
-        while at < running and ends[order[at]] == now:
+        while at < count and running.end[order[at]] == now:
             job = order[at]
-            for part in range(where.shape[1]):
-                if what[job, part] > 0:
-                    row = where[job, part]
-                    free[row] += what[job, part]
-                    if free[row] >= min(cards, size[row]):
-                        helps = True
+            for part in range(running.rows.shape[1]):
+                row = running.rows[job, part]
+                free[row] += running.cards[job, part]
+                if running.cards[job, part] > 0 and free[row] >= min(cards, size[row]):
+                    helps = True
             at += 1
         if not helps:
             continue
-        for row in range(nodes):
-            room[row] = free[row]
-            for other in range(known):
-                if kept_at[other] <= now:
-                    room[row] -= kept[other, row]
-            for other in range(known):
-                if now < kept_at[other] < now + span and spare[other, row] < room[row]:
-                    room[row] = spare[other, row]
-        count = choose_nodes(room, size, idle, cards, 0, rows, parts)
-        if count > 0:
-            return now, count
+        room[:] = free
+        leave_alone(room, kept, known, now, span)
+        found = choose_nodes(room, size, idle, cards, 0, rows, parts)
+        if found > 0:
+            return now, found
     return 0, 0
+
+
+@compiled
+def leave_alone(room: I64, kept: Kept, known: int, now: int, span: int) -> None:
+    """Take from `room`, what is free at `now`, what reservations need of it until `now` + `span`."""
+    for other in range(known):
+        if kept.at[other] <= now:
+            room -= kept.cards[other]
+    for other in range(known):
+        if now < kept.at[other] < now + span:
+            room[:] = np.minimum(room, kept.spare[other])

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from aliquot.engines.local.mounts import Mount, find_mounts, name_layout
+from aliquot.engines.local.mounts import CONTROLS, Mount, find_mounts, name_layout
 from aliquot.engines.local.payload import Limits
 
-CONTROLS: Final = ("memory", "cpu", "cpuset", "pids", "devices")
 _PERIOD_US: Final = 100_000
 _MIB: Final = 1 << 20
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 from enum import Enum
 from pathlib import Path
@@ -56,7 +55,7 @@ class Member:
         if self.ending is not None:
             self._be_over()
         elif not self._follow_holder() and self.folder.begun() is not None:
-            self._be_orphaned()
+            self.bury()
 
     def spawn(self, program: Path, spec: bytes) -> None:
         """Start a supervisor. Raises OSError where that is not possible; then nothing was started."""
@@ -101,7 +100,21 @@ class Member:
         self.drop_descriptors()
         if self.life is Life.OVER or self._end_by_record() or self._follow_holder():
             return
-        self._be_orphaned()
+        self.bury()
+
+    def bury(self) -> None:
+        """Nobody runs it: see that nobody will, and that nothing of it is left."""
+        # a supervisor that is yet to come must find that this attempt is no more
+        if not self.folder.make_void():
+            if not self._follow_holder():
+                self.life = Life.STARTING  # held a moment ago: `tick` looks again
+            return
+        if self.folder.begun() is None:
+            self._be_over()
+            return
+        self.was_started = True
+        self.life = Life.ORPHANED
+        self._sweep()
 
     def order(self, line: str) -> None:
         """Send a command; kept and sent again where the supervisor does not listen yet."""
@@ -112,7 +125,9 @@ class Member:
         """What has to be tried again: commands nobody took, processes that are still there."""
         if self.stop_line:
             self.order(self.stop_line)
-        if self.life is Life.STARTING and self.news < 0 and self.folder.is_running():
+        if self.life is Life.STARTING and self.pidfd < 0:
+            self.bury()
+        elif self.life is Life.STARTING and self.news < 0 and self.folder.is_running():
             self.life, self.was_started = Life.RUNNING, True  # adopted in the moment it began
         if self.life is Life.ORPHANED:
             self._sweep()
@@ -153,15 +168,6 @@ class Member:
             self._be_over()
         return self.ending is not None
 
-    def _be_orphaned(self) -> None:
-        # a supervisor that is yet to come must find that this attempt is no more
-        if self.folder.make_void():
-            self.was_started = self.folder.begun() is not None
-            self.life = Life.ORPHANED
-            self._sweep()
-        elif not self._follow_holder():
-            self.life, self.news = Life.STARTING, -1
-
     def _sweep(self) -> None:
         left = find_leftovers(mark_of(self.folder.held), self.folder.begun(), self.group)
         if left:
@@ -176,20 +182,15 @@ class Member:
 
     def _be_over(self) -> None:
         self.life, self.stop_line = Life.OVER, ""
+        ending = self.ending
+        if ending is not None and ending.did_run:
+            self.was_started = True
         if self.group is None:
             return
-        ending = self.ending
         if ending is not None and not ending.is_success and not ending.reason and self.group.oom_kills():
             self.folder.remark("memory-limit")
             self.ending = self.folder.ending()
         self.group.remove()
-
-
-def is_gone(pidfd: int) -> bool:
-    """Whether the process behind `pidfd` has ended."""
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def end_stray(folder: Folder) -> None:

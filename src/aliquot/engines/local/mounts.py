@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
-CONTROLLERS: Final = ("memory", "cpu", "cpuset", "pids", "devices", "freezer", "cpuacct")
+CONTROLS: Final = ("memory", "cpu", "cpuset", "pids", "devices")
+"""What we enforce by cgroup. Hierarchies that carry nothing of it are left alone, version 2 apart."""
 
 
 class Mount(NamedTuple):
@@ -44,7 +45,7 @@ def _read_line(line: str, root: Path) -> Mount | None:
     path = root / _unescape(fields[4]).lstrip("/")
     if kind[0] == "cgroup2":
         return Mount(2, path, _offered(path))
-    carried = frozenset(kind[2].split(",")) & frozenset(CONTROLLERS)
+    carried = frozenset(kind[2].split(",")) & frozenset(CONTROLS)
     return Mount(1, path, carried) if carried else None
 
 

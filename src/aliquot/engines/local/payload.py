@@ -90,6 +90,11 @@ class Ending(msgspec.Struct, frozen=True):
         return 128 + self.signal if self.signal else self.code
 
     @property
+    def did_run(self) -> bool:
+        """Whether the command ran at all."""
+        return self.how in {"exited", "signalled"}
+
+    @property
     def is_success(self) -> bool:
         """Whether the work is done: nobody ended it and it says so itself."""
         return self.how == "exited" and self.code == 0 and not self.reason

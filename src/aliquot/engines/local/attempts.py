@@ -1,0 +1,97 @@
+"""One attempt of a job as a whole: what its members' lives add up to, told as events, each once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aliquot.core.events import Ended, Event, Outcome, Started, StartRefused, Stopping
+from aliquot.core.ids import JobId
+from aliquot.engines.local.members import Life, Member
+
+GANG: Final = "gang"
+"""Why a member is ended that did nothing wrong: another of its gang is over."""
+
+AGAIN: Final = frozenset({"moved", "preempted", "supervisor-stopped", "superseded"})
+"""Reasons that are not the job's doing: it goes back to its queue."""
+
+_WINDING_UP: Final = frozenset({Life.STOPPING, Life.OVER, Life.ORPHANED})
+
+
+class Attempt:
+    """Attempt `number` of `job`. `reason`: why the engine ends it, empty while it does not."""
+
+    def __init__(self, job: JobId, number: int, members: list[Member], retries: int = 0) -> None:
+        self.job, self.number, self.members, self.retries = job, number, members, retries
+        self.reason = ""
+        self._has_told_start = self._has_told_stop = False
+
+    def stop(self, reason: str, *, verb: str = "stop") -> None:
+        """End every member that lives. The first reason given stays."""
+        self.reason = self.reason or reason
+        for member in self.members:
+            if member.life is Life.NEW:
+                member.bury()
+            else:
+                member.order(f"{verb} {reason}")
+
+    def judge(self, now: int) -> list[Event]:
+        """What has become true since the last call. A gang that lost a member is ended."""
+        told: list[Event] = []
+        if not self._has_told_start and self._has_started():
+            self._has_told_start = True
+            told.append(Started(now, self.job, self.number))
+        if self.is_over:
+            return [*told, self._verdict(now)]
+        if not self.reason and any(_has_failed(member) for member in self.members):
+            self.stop(GANG)
+        if not self._has_told_stop and all(member.life in _WINDING_UP for member in self.members):
+            self._has_told_stop = True
+            told.append(Stopping(now, self.job, self.number))
+        return told
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of any member is left."""
+        return all(member.life is Life.OVER for member in self.members)
+
+    @property
+    def needs_ticks(self) -> bool:
+        """Whether some member has something to try again soon."""
+        return any(member.needs_ticks for member in self.members)
+
+    def _has_started(self) -> bool:
+        started = [member.was_started for member in self.members]
+        return any(started) and all(
+            was_started or member.life is Life.OVER
+            for was_started, member in zip(started, self.members, strict=True)
+        )
+
+    def _verdict(self, now: int) -> Event:
+        """How the attempt went, once it is over."""
+        if not any(member.was_started for member in self.members) and self.reason in {"", GANG}:
+            endings = [member.ending for member in self.members]
+            refusals = [ending.text for ending in endings if ending is not None and ending.how == "refused"]
+            if refusals or all(ending is None for ending in endings):
+                why = refusals[0] if refusals else "its supervisor could not start"
+                return StartRefused(now, self.job, self.number, why)
+        return Ended(now, self.job, self.number, self._outcome())
+
+    def _outcome(self) -> Outcome:
+        endings = [member.ending for member in self.members]
+        whole = [ending for ending in endings if ending is not None]
+        if whole and all(ending is not None and ending.is_success for ending in endings):
+            return Outcome.SUCCEEDED
+        if self.reason not in {"", GANG}:
+            return Outcome.LOST if self.reason in AGAIN else Outcome.FAILED
+        own = [ending for ending in whole if ending.reason != GANG]
+        if len(whole) < len(endings) or not own:
+            return Outcome.LOST  # a supervisor was killed: nobody knows how the work went
+        if any(ending.reason in AGAIN or ending.how == "refused" for ending in own):
+            return Outcome.LOST
+        may_retry = self.number <= self.retries and not any(ending.reason == "cancelled" for ending in own)
+        return Outcome.LOST if may_retry else Outcome.FAILED
+
+
+def _has_failed(member: Member) -> bool:
+    """Whether it is over and did not succeed."""
+    return member.life is Life.OVER and not (member.ending is not None and member.ending.is_success)
