@@ -7,7 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from aliquot.core.ids import JobId
-from aliquot.core.room.backfill import EASY, FIFO, SKIP, Backfill, Decision, Running, Waiting, Windows, decide
+from aliquot.core.room.backfill import (
+    EASY,
+    FIFO,
+    SKIP,
+    Backfill,
+    Decision,
+    Running,
+    Waiting,
+    Windows,
+    decide,
+    foresee,
+)
 from aliquot.core.room.shadow import FAR, Hold, Overrun, closed_cards, earliest_start, expected_end
 
 PARTS = 3
@@ -44,13 +55,21 @@ class Site:
         return self
 
     def decide(self, rules: Backfill, now: int = 100) -> Decision:
+        return decide(now, self.size, self.free, self._running(), self._waiting(), rules, self._windows())
+
+    def foreseen(self, rules: Backfill = EASY, now: int = 100) -> str:
+        starts = foresee(now, self.size, self.free, self._running(), self._waiting(), rules)
+        return " ".join(f"{name}@{start}" for name, start in zip(self.names, starts, strict=True))
+
+    def _waiting(self) -> Waiting:
+        return Waiting(*(np.array(column, np.int64) for column in zip(*self.jobs, strict=True)))
+
+    def _running(self) -> Running:
         rows, cards = np.zeros((2, len(self.ends), PARTS), np.int64)
         for job, where in enumerate(self.spots):
             for part, (row, count) in enumerate(where.items()):
                 rows[job, part], cards[job, part] = row, count
-        running = Running(np.array(self.ends, np.int64), rows, cards)
-        waiting = Waiting(*(np.array(column, np.int64) for column in zip(*self.jobs, strict=True)))
-        return decide(now, self.size, self.free, running, waiting, rules, self._windows())
+        return Running(np.array(self.ends, np.int64), rows, cards)
 
     def told(self, rules: Backfill = EASY, now: int = 100) -> str:
         """`a:n0x2` started there, `b@150:n1x4` reserved from 150 on; the others are left out."""
@@ -211,3 +230,13 @@ def test_cards_are_closed_to_those_who_would_still_be_there() -> None:
     assert closed_cards(holds, 3, 201) == 0b0011
     assert closed_cards(holds, 3, None) == 0b1011
     assert closed_cards(holds, 5, None) == 0
+
+
+def test_foreseeing_plays_the_passes_forward_without_newcomers() -> None:
+    site = Site(1).runs(200, n0=3).waits("head", 4, 50).waits("short", 1, 100).waits("next", 2, 10)
+    assert site.foreseen() == "head@200 short@100 next@250"
+
+
+def test_what_can_never_start_is_not_foreseen() -> None:
+    assert Site(1).waits("huge", 5, 50).waits("a", 1, 50).foreseen() == "huge@-1 a@100"
+    assert Site(1).runs(FAR, n0=4).waits("a", 1, 50).foreseen() == f"a@{FAR}"

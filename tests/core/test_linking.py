@@ -41,7 +41,7 @@ def wired(wiring: Wiring | None, name: str = "n", busy: Iterable[int] = ()) -> W
     return site.faulty(name, *(f"{name}-g{slot}" for slot in busy))
 
 
-# --- linked sets ---------------------------------------------------------------------------------------------
+# --- linked sets -----------------------------------------------------------------------------------------
 
 
 def test_linked_cards_are_taken_even_where_nobody_requires_them() -> None:
@@ -92,7 +92,7 @@ def test_link_count_outranks_the_socket() -> None:
     assert slots(wired(across), a_request(2)) == ("n", [0, 4])
 
 
-# --- sockets and switches --------------------------------------------------------------------------------------
+# --- sockets and switches --------------------------------------------------------------------------------
 
 
 def test_without_links_one_switch_then_one_socket() -> None:
@@ -115,7 +115,7 @@ def test_a_site_that_does_not_look_at_wiring_takes_the_lowest_cards_but_keeps_re
     assert placements(carried_out(must, blind))["job"] == [("n", [f"n-g{slot}" for slot in (4, 5, 6, 7)])]
 
 
-# --- shared uplinks --------------------------------------------------------------------------------------------
+# --- shared uplinks --------------------------------------------------------------------------------------
 
 
 def test_two_chatty_jobs_take_cards_under_different_uplinks() -> None:
@@ -164,7 +164,7 @@ def test_traffic_is_given_back_when_the_job_ends() -> None:
     assert sum(site.row("n")["traffic"]) == 0
 
 
-# --- the chooser by itself ---------------------------------------------------------------------------------------
+# --- the chooser by itself -------------------------------------------------------------------------------
 
 
 def test_what_a_set_costs_is_what_it_runs_slower() -> None:

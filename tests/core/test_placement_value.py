@@ -14,7 +14,7 @@ from aliquot.core.placement.shapes import Hardware, Shape
 from aliquot.core.placement.streams import Plan, Tables, is_flat, stream_tables, typical_tables, uniform
 from tests.core.test_placement_site import FULL, Site
 
-PLAN = Plan(streams=8, length=12, window=3)
+PLAN = Plan(streams=8, length=12, windows=(3, 5))
 
 
 def tables_of(site: Site, mix: DemandMix, plan: Plan = PLAN) -> Tables:
@@ -51,7 +51,7 @@ def test_whole_requests_need_an_idle_card() -> None:
 
 def test_the_tightest_card_is_taken() -> None:
     site = Site(2)
-    tables = tables_of(site, mix_of([(site.shape(400), 1)]), Plan(1, 2, 1))
+    tables = tables_of(site, mix_of([(site.shape(400), 1)]), Plan(1, 2, (1,)))
     # 400 goes to the 500 first, so that 1000 still takes another.
     assert worth.value_plain(tables, 0, 64_000, [1000, 500], fragments=False) == 800
 

@@ -136,7 +136,7 @@ def test_same_input_same_plan_byte_for_byte() -> None:
     assert decide() == decide()
 
 
-# --- slices and whole cards --------------------------------------------------------------------------------
+# --- slices and whole cards ------------------------------------------------------------------------------
 
 
 def pieces(site: WorldBuilder, compute: int, *, distinct: bool, cards: int = 4) -> list[str]:
@@ -206,7 +206,7 @@ def test_whole_cards_and_slices_share_a_site() -> None:
     assert site.free_cards == 0
 
 
-# --- splitting over nodes -----------------------------------------------------------------------------------
+# --- splitting over nodes --------------------------------------------------------------------------------
 
 
 def test_a_job_that_may_scatter_is_split_where_policy_lets_it() -> None:
@@ -233,7 +233,7 @@ def test_a_node_that_has_all_cards_beats_splitting() -> None:
     assert nodes_of(carried_out(site, settings(scatter=True))) == {"job": ["big"]}
 
 
-# --- crowds and faults --------------------------------------------------------------------------------------
+# --- crowds and faults -----------------------------------------------------------------------------------
 
 
 def test_b12_fifty_jobs_and_five_free_cards() -> None:
@@ -279,7 +279,7 @@ def test_a_node_that_comes_back_is_planned_with_again() -> None:
     assert nodes_of(carried_out(site, memo=memo)) == {"job": ["n"]}
 
 
-# --- what it says -------------------------------------------------------------------------------------------
+# --- what it says ----------------------------------------------------------------------------------------
 
 
 def test_what_can_never_fit_is_told_from_what_has_to_wait() -> None:

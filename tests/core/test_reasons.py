@@ -140,7 +140,7 @@ def test_a_model_nobody_has_is_a_matter_of_kind() -> None:
     assert (wait.gate, shortfalls(wait)) == (Gate.NEVER, {PROFILE: (1, None, None)})
 
 
-# --- links ---------------------------------------------------------------------------------------------------
+# --- links -----------------------------------------------------------------------------------------------
 
 
 def test_needs_8_linked_cards_and_the_machine_has_pairs() -> None:
@@ -174,7 +174,7 @@ def test_a_linked_set_for_whole_cards_must_be_idle() -> None:
     assert shortfalls(told(site, a_request(8, link=Link.REQUIRED))) == {CARDS: (1, 8, 7)}
 
 
-# --- gangs ---------------------------------------------------------------------------------------------------
+# --- gangs -----------------------------------------------------------------------------------------------
 
 
 def test_a_gang_is_told_what_its_first_part_without_a_place_lacks() -> None:

@@ -102,7 +102,7 @@ def test_as_whole_keeps_how_large_the_card_must_be() -> None:
     assert as_whole(a_request(0, cpu=5)) == a_request(0, cpu=5)
 
 
-# --- through the planner ---------------------------------------------------------------------------------------
+# --- through the planner ---------------------------------------------------------------------------------
 
 
 def test_each_model_of_a_node_of_two_gets_what_fits_it() -> None:

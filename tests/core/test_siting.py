@@ -64,7 +64,7 @@ def test_a_desk_leaves_no_trace_in_the_memo_it_used() -> None:
         assert desk.seat(a_request(2)) is not None
 
 
-# --- host resources ----------------------------------------------------------------------------------------------
+# --- host resources --------------------------------------------------------------------------------------
 
 
 def two_sockets(**how: int) -> WorldBuilder:

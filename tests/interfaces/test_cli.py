@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import ROOT, aliquot, complaint
+from aliquot.bootstrap import make_experiments
+from aliquot.interfaces.cli.app import run_app
+from tests.support.command import ROOT, Done, aliquot, complaint
 from tests.support.traces import write_traces
 
 FIRST = "examples/first/first.yaml"
@@ -27,7 +29,13 @@ apiVersion: aliquot.dev/v1
 kind: Job
 metadata: {name: web}
 spec: {run: 1h, replicas: 3, gpu: {memory: 6GiB}, cpu: 2}
+---
+apiVersion: aliquot.dev/v1
+kind: Policy
+metadata: {name: plain}
+spec: {placement: best-fit, engine: python}
 """
+JOB, POLICY = SITE.split("---\n")[1:]
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def site(tmp_path: Path) -> Path:
     return file
 
 
-# --- help ----------------------------------------------------------------------------------------------------
+# --- help ------------------------------------------------------------------------------------------------
 
 
 def test_help_lists_every_command_in_full() -> None:
@@ -65,7 +73,7 @@ def test_every_command_explains_itself(words: list[str]) -> None:
     assert done.code == 0
     assert done.out.startswith(f"Usage: aliquot {' '.join(words)} [OPTIONS]")
     assert "--json" in done.out
-    assert f"Examples:\n  " in done.out
+    assert "Examples:\n  " in done.out
     assert max(map(len, done.out.partition("Examples:")[0].splitlines())) <= 80
     for title in ("Output:", "Options:"):
         assert f"\n{title}\n" in done.out
@@ -89,7 +97,7 @@ def test_version() -> None:
     assert aliquot("--version").out.startswith("aliquot 0.")
 
 
-# --- simulate and compare ------------------------------------------------------------------------------------
+# --- simulate and compare --------------------------------------------------------------------------------
 
 
 def test_simulate_prints_a_scorecard_and_every_assumption() -> None:
@@ -103,7 +111,7 @@ def test_simulate_prints_a_scorecard_and_every_assumption() -> None:
 def test_json_alone_prints_and_with_a_name_writes_the_same(site: Path) -> None:
     printed = aliquot("simulate", site, "--json")
     (result,) = json.loads(printed.out)
-    assert (result["scenario"], result["policy"], printed.err) == ("small", "future-packing", "")
+    assert (result["scenario"], result["policy"], printed.err) == ("small", "plain", "")
     file = site.with_name("out.json")
     written = aliquot("simulate", site, "--json", file)
     assert written.out.startswith("small\n")
@@ -113,14 +121,16 @@ def test_json_alone_prints_and_with_a_name_writes_the_same(site: Path) -> None:
 
 
 def test_simulate_is_the_same_under_every_hash_seed(under_hash_seeds: Callable[..., list[bytes]]) -> None:
-    one, other = under_hash_seeds("-m", "aliquot", "simulate", "examples/first", "--json")
+    one, other = under_hash_seeds(
+        "-m", "aliquot", "simulate", "examples/first", "-p", "future-packing", "--json"
+    )
     assert len(one) > 1000
     assert one == other
 
 
 def test_a_report_is_one_file(site: Path) -> None:
     report = site.with_name("run.html")
-    done = aliquot("simulate", site, "--policy", "best-fit", "--report", report)
+    done = aliquot("simulate", site, "--report", report)
     assert (done.code, done.out.splitlines()[-1]) == (0, f"Report: {report}")
     assert report.read_text().lstrip().lower().startswith("<!doctype html>")
     assert sorted(path.name for path in site.parent.iterdir()) == ["run.html", "site.yaml"]
@@ -137,10 +147,10 @@ def test_compare_puts_policies_side_by_side_with_the_reasons() -> None:
 
 def test_without_policies_the_first_of_the_documents_stands_beside_whole_cards(site: Path) -> None:
     results = json.loads(aliquot("compare", site, "--json").out)
-    assert [result["policy"] for result in results] == ["future-packing", "whole-card-fifo"]
+    assert [result["policy"] for result in results] == ["plain", "whole-card-fifo"]
 
 
-# --- explain ---------------------------------------------------------------------------------------------------
+# --- explain ---------------------------------------------------------------------------------------------
 
 
 def test_explain_a_placed_job() -> None:
@@ -170,8 +180,7 @@ def test_explain_what_can_never_fit(tmp_path: Path) -> None:
     file.write_text(SITE.replace("gpu: {memory: 6GiB}", "gpu: {count: 3}"))
     done = aliquot("explain", file, "web-0")
     assert done.out.splitlines() == [
-        "web-0 waits at 0 s under policy future-packing: it can never fit: no node could hold it even with nothing "
-        "else on it.",
+        "web-0 waits at 0 s under policy plain: it can never fit, even with nothing else on any node.",
         "  Place 1 of 3 in the queue.",
         "  1 node is too small even when empty",
         "  1 node in all.",
@@ -180,16 +189,33 @@ def test_explain_what_can_never_fit(tmp_path: Path) -> None:
 
 def test_explain_as_json(site: Path) -> None:
     told = json.loads(aliquot("explain", site, "web-1", "--json").out)
-    assert (told["job"], told["placement"], told["wait"]) == ("web-1", ["future-packing"], None)
+    assert (told["job"], told["placement"], told["wait"]) == ("web-1", ["best-fit"], None)
     assert told["place"]["placements"][0]["node"] == "small/box"
 
 
-def test_explain_a_job_that_is_over(site: Path) -> None:
-    done = aliquot("explain", site, "web-1", "--at", "2h")
-    assert (done.code, done.out) == (0, "web-1 is neither placed nor waiting at 2 h: it is over.\n")
+@pytest.mark.parametrize(
+    ("changes", "at", "told"),
+    [
+        ({}, "2h", "web-1 was placed at 0 s by policy plain, after waiting 0 s. It is over by 2 h."),
+        ({"run: 1h": "run: 1h, submit: 5m"}, "1m", "web-1 is submitted at 5 min, which is after 1 min."),
+        (
+            {"run: 1h": "run: 1h, patience: 5m", "{memory: 6GiB}": "{count: 3}"},
+            "1h",
+            "web-1 was given up by its owner before 1 h without ever being placed.",
+        ),
+    ],
+    ids=["over", "not yet there", "given up"],
+)
+def test_explain_a_job_that_is_not_there(site: Path, changes: dict[str, str], at: str, told: str) -> None:
+    text = SITE
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    site.write_text(text)
+    done = aliquot("explain", site, "web-1", "--at", at)
+    assert (done.code, done.out.splitlines()[0]) == (0, told)
 
 
-# --- replay and topology -----------------------------------------------------------------------------------------
+# --- replay and topology ---------------------------------------------------------------------------------
 
 
 def test_replay_a_small_trace(tmp_path: Path) -> None:
@@ -244,19 +270,42 @@ def test_topology_from_standard_input() -> None:
     assert json.loads(aliquot("topology", "-", "--json", stdin=text).out)["cards"]
 
 
-# --- what a person gets wrong --------------------------------------------------------------------------------------
+# --- what a person gets wrong ----------------------------------------------------------------------------
 
 
-def failing(words: list[str], told: str, **variables: str) -> None:
-    said = complaint(aliquot(*words, **variables))
-    assert told in said, said
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["simulate"], "missing argument 'FILE...' (see aliquot simulate --help)"),
+        (["simulate", "none.yaml"], "none.yaml: no such file"),
+        (["explain", "examples/first", "trian"], "no job 'trian' in examples/first; did you mean 'train'?"),
+    ],
+    ids=["no argument", "no file", "no job"],
+)
+def test_a_mistake_ends_the_process_with_2_and_one_line(words: list[str], told: str) -> None:
+    assert complaint(aliquot(*words)).startswith(told)
+
+
+@pytest.fixture
+def failing(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str], str], None]:
+    """Runs a command in this process: code 2, nothing on standard output, one line that says `told`."""
+
+    def run(words: list[str], told: str) -> None:
+        code = run_app(words, make_experiments)
+        out, err = capsys.readouterr()
+        assert told in complaint(Done(code, out, err)), err
+
+    return run
+
+
+Failing = Callable[[list[str], str], None]
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ("simulate", "missing argument 'FILE...' (see aliquot simulate --help)"),
-        ("explain examples/first", "missing argument 'JOB' (see aliquot explain --help)"),
+        ("explain examples/first", "missing argument 'FILE...' (see aliquot explain --help)"),
         ("simulat x", "no such command 'simulat'. Did you mean 'simulate'? (see aliquot --help)"),
         ("replay opnb", "no such command 'opnb'. Did you mean 'openb'?"),
         ("replay", "missing command (see aliquot replay --help)"),
@@ -266,7 +315,7 @@ def failing(words: list[str], told: str, **variables: str) -> None:
         ("simulate examples/first --seed x", "invalid value for '--seed'"),
         ("replay openb -w d --offered 0", "invalid value for '--offered'"),
         ("replay openb -w d --moves 1.5", "invalid value for '--moves'"),
-        ("simulate examples/first -p bin-pack-slices", "no policy 'bin-pack-slices'; did you mean 'binpack-slices'?"),
+        ("simulate examples/first -p bin-slices", "no policy 'bin-slices'; did you mean 'binpack-slices'?"),
         ("compare examples/first -p fgd -p zzz", "no policy 'zzz'; there are future-packing, fgd,"),
         ("explain examples/first trian", "no job 'trian' in examples/first; did you mean 'train'?"),
         ("explain examples/first service", "did you mean 'service-0' or 'service-1' or 'service-2'?"),
@@ -278,29 +327,35 @@ def failing(words: list[str], told: str, **variables: str) -> None:
         ("simulate examples/first --json nowhere/x.json", "--json: nowhere/x.json: no such folder"),
     ],
 )  # fmt: skip
-def test_a_mistake_on_the_command_line_is_one_line(words: str, told: str) -> None:
+def test_a_mistake_on_the_command_line_is_one_line(
+    failing: Failing, monkeypatch: pytest.MonkeyPatch, words: str, told: str
+) -> None:
+    monkeypatch.chdir(ROOT)
     failing(words.split(), told)
 
 
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        (SITE.replace("replicas: 3", "replcas: 3"), "site.yaml:11: spec.replcas: unknown field 'replcas' (did you mean 'replicas'?)"),
+        (SITE.replace("replicas", "replcas"), "site.yaml:11: spec.replcas: unknown key 'replcas' (did you mean 'replicas'?"),
         (SITE.replace("kind: Job", "kind: Jbo"), "did you mean 'Job'?"),
         (SITE.replace("6GiB", "-6GiB"), "site.yaml:11: spec.gpu.memory"),
         (SITE.replace("6GiB", "0x10"), "site.yaml:11: spec.gpu.memory"),
         (SITE.replace("{memory: 6GiB}", "{compute: 101%}"), "site.yaml:11: spec.gpu.compute"),
         (SITE.replace("{memory: 6GiB}", "{compute: 8000Mi}"), "site.yaml:11: spec.gpu.compute"),
         (SITE.replace("{memory: 6GiB}", "{compute: nan}"), "site.yaml:11: spec.gpu.compute"),
-        (SITE.partition("---")[2], "no cluster"),
+        (JOB, "no cluster"),
         (SITE.replace("cards: {model: T4, count: 2}, ", ""), "without a single card"),
-        (SITE + "---\n" + SITE.partition("---\n")[2], "a second job named 'web'"),
+        (f"{SITE}---\n{JOB}", "a second job named 'web-0'"),
         (SITE.replace("spec: {run", "spec: [run"), "site.yaml:11"),
         ("", "no document"),
     ],
-    ids=["unknown key", "unknown kind", "negative", "hex", "over 100 %", "no fraction", "nan", "no cluster", "no cards", "twice", "no yaml", "empty"],
+    ids=["unknown key", "unknown kind", "negative", "hex", "over 100 %", "no fraction", "nan", "no cluster",
+         "no cards", "twice", "no yaml", "empty"],
 )  # fmt: skip
-def test_a_bad_document_is_one_line_and_nothing_is_written(tmp_path: Path, written: str, told: str) -> None:
+def test_a_bad_document_is_one_line_and_nothing_is_written(
+    failing: Failing, tmp_path: Path, written: str, told: str
+) -> None:
     file = tmp_path / "site.yaml"
     file.write_text(written)
     before = tmp_path / "out.json"
@@ -310,7 +365,7 @@ def test_a_bad_document_is_one_line_and_nothing_is_written(tmp_path: Path, writt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "site.yaml"]
 
 
-def test_an_input_is_never_overwritten(site: Path) -> None:
+def test_an_input_is_never_overwritten(failing: Failing, site: Path) -> None:
     failing(["simulate", str(site), f"--json={site}"], "is one of the documents to read")
     failing(["simulate", str(site), "--report", str(site)], "is one of the documents to read")
     assert site.read_text() == SITE
@@ -329,12 +384,12 @@ def test_an_input_is_never_overwritten(site: Path) -> None:
     ],
     ids=["workload", "open range", "backwards", "no seed", "too many", "mix", "policy"],
 )  # fmt: skip
-def test_a_replay_that_can_not_be(tmp_path: Path, words: list[str], told: str) -> None:
+def test_a_replay_that_can_not_be(failing: Failing, tmp_path: Path, words: list[str], told: str) -> None:
     traces = write_traces(tmp_path / "traces")
     failing(["replay", "openb", "--trace-dir", str(traces), *words], told.replace("TRACES", str(traces)))
 
 
-def test_a_missing_folder_and_a_broken_row(tmp_path: Path) -> None:
+def test_a_missing_folder_and_a_broken_row(failing: Failing, tmp_path: Path) -> None:
     failing(
         ["replay", "openb", "-w", "small", "--trace-dir", str(tmp_path / "none")],
         "no trace folder: looked for",

@@ -29,12 +29,10 @@ from aliquot.core.events import (
     Started,
     StartRefused,
 )
-from aliquot.core.grants import Placement
 from aliquot.core.ids import GrantId, JobId
 from aliquot.core.inventory import Node
 from aliquot.core.jobs import Request
 from aliquot.core.lifecycle import Phase
-from aliquot.core.world import World
 from aliquot.engines.local.cgroups import Cgroups
 from aliquot.engines.local.clock import LocalClock
 from aliquot.engines.local.cluster import LocalCluster
@@ -44,7 +42,15 @@ from aliquot.engines.local.journal import SqliteJournal
 from aliquot.engines.local.launcher import Launcher, Places
 from aliquot.engines.local.leftovers import find_leftovers, find_supervisors
 from aliquot.engines.local.orders import mark_of
-from aliquot.engines.local.payload import Ending, Payload, Stop, decode_payload, encode_payload
+from aliquot.engines.local.payload import (
+    Ending,
+    Payload,
+    Stop,
+    decode_endings,
+    decode_payload,
+    encode_endings,
+    encode_payload,
+)
 from tests.support.build import a_job, a_node
 from tests.support.first_fit import first_fit
 from tests.support.invariants import broken_rules
@@ -175,8 +181,8 @@ class Site:
         return [event.attempt for event in self.told if isinstance(event, Started) and event.job == name]
 
     def ending(self, name: str, attempt: int = 1, member: int = 0) -> Ending:
-        """What the supervisor recorded."""
-        ending = self.launcher.endings(JobId(name), attempt)[member]
+        """How a member that is over ended, as the record keeps it."""
+        ending = decode_endings(self.journal.endings(JobId(name))[attempt])[member]
         assert ending is not None
         return ending
 
@@ -198,7 +204,9 @@ class Site:
         self.journal = SqliteJournal(self.folder / "journal.db", durable=self.durable)
         self.world = self.journal.resume()
         self.clock = LocalClock()
-        self.launcher = Launcher(self.places, self.clock.now, self._payload, cgroups=self.cgroups)
+        self.launcher = Launcher(
+            self.places, self.clock.now, self._payload, cgroups=self.cgroups, keep=self._keep
+        )
         self.cluster = LocalCluster(self.launcher, self.clock)
         self.cluster.resume(self.world)
 
@@ -209,6 +217,9 @@ class Site:
     def _payload(self, job: JobId) -> Payload | None:
         body = self.journal.payload(job)
         return None if body is None else decode_payload(body)
+
+    def _keep(self, job: JobId, attempt: int, endings: Sequence[Ending | None]) -> None:
+        self.journal.attach_ending(job, attempt, encode_endings(endings))
 
     def _record(self, events: Sequence[Event]) -> None:
         self.journal.append(events)
@@ -233,13 +244,6 @@ def private_kib(pid: int) -> int:
     text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     lines = (line.split() for line in text.splitlines())
     return sum(int(words[1]) for words in lines if words[0] in {"Private_Clean:", "Private_Dirty:"})
-
-
-def whole_card(node: Node, slot: int = 0) -> Placement:
-    """One card of `node`."""
-    from tests.support.build import a_placement
-
-    return a_placement(node, [slot])
 
 
 def is_root() -> bool:

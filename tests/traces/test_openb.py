@@ -86,7 +86,7 @@ def test_only_pods_on_at_most_one_card_may_move(folder: Path) -> None:
     assert not any(offer.job.movable for offer in trace(folder).offers())
 
 
-# --- bad input -----------------------------------------------------------------------------------------------
+# --- bad input -------------------------------------------------------------------------------------------
 
 
 def test_a_folder_without_traces(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_folder_without_traces(tmp_path: Path) -> None:
 
 
 def test_a_workload_that_is_not_there_names_the_nearest(folder: Path) -> None:
-    with pytest.raises(NotFoundError, match="no workload 'smal' in .*; did you mean 'small'"):
+    with pytest.raises(NotFoundError, match=r"no workload 'smal' in .*; did you mean 'small'"):
         OpenbTrace(folder, "smal", 42, MODELS)
 
 

@@ -39,13 +39,19 @@ LoadReplay = Callable[[ReplayAsk], Scenario]
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Where a job is and why, at `at_ms`. Either `place` (it was placed) or `wait` (it is not) is given."""
+    """Where a job is and why, as seen at `at_ms`.
+
+    `place` is given once it was placed, `wait` while it waits; neither before it is submitted, or where its
+    owner gave it up. `over`: nothing of it is left.
+    """
 
     job: str
     policy: str
     placement: tuple[str, ...]  # names of what scores: one, or several that are weighed together
     at_ms: int
     submitted_ms: int
+    placed_ms: int | None = None
+    over: bool = False
     place: Place | None = None
     wait: Wait | None = None
     position: int | None = None  # in the queue, from 1
@@ -122,8 +128,10 @@ class Experiments:
             job=job,
             policy=name,
             placement=tuple(part for part, weight in settings.policy if weight > 0),
-            at_ms=now if placed_ms is None else placed_ms,
+            at_ms=now if at_ms is None else at_ms,
             submitted_ms=offer.job.submitted_ms,
+            placed_ms=None if waits else placed_ms,
+            over=offer.job.submitted_ms <= now and offer.job.id not in frozen.jobs,
             place=None if waits else place,
             wait=explain_wait(frozen, settings, offer.job.id, run.loop.memo, now) if waits else None,
             position=keys.index(offer.job.id) + 1 if waits else None,

@@ -25,7 +25,8 @@ from aliquot.core.events import (
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId, NodeId
 from aliquot.core.inventory import Node
-from aliquot.core.speed import Reach, duration_ms, reach_of
+from aliquot.core.pace import pace_of
+from aliquot.core.speed import duration_ms
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.core.workload import Offer, Scenario
 
@@ -237,17 +238,7 @@ class Forecast:
         state.fresh.append(Started(state.now, step.job, step.attempt))
 
     def _speed(self, offer: Offer, placements: tuple[Placement, ...]) -> int:
-        shared = any(placement.cards and not placement.whole for placement in placements)
-        reach = self._reach(placements) if offer.linked else Reach.SINGLE
-        return self._speeds.speed(reach, shared)
-
-    def _reach(self, placements: tuple[Placement, ...]) -> Reach:
-        if len({placement.node for placement in placements}) > 1:
-            return Reach.NETWORK
-        node = self._nodes[placements[0].node]
-        held = {card for placement in placements for card in placement.cards}
-        mask = sum(1 << at for at, card in enumerate(node.cards) if card.uuid in held)
-        return reach_of(node.wiring, mask)
+        return pace_of(offer, placements, self._nodes, self._speeds)
 
     @staticmethod
     def _push(state: State, at: int, kind: int, subject: str, attempt: int) -> None:

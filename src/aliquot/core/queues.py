@@ -15,7 +15,6 @@ Nothing here is compiled or counted: `queueing.tree` makes numbers of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from enum import Enum
 from typing import Final, Literal
 
@@ -133,13 +132,16 @@ def check_queues(queues: Iterable[Queue]) -> None:
 
 
 def find_queue(name: str, known: Iterable[str]) -> str:
-    """`name` if it is among `known` (the pool always is); else SpecError with the nearest known name."""
-    names = sorted(known)
+    """`name` if it is among `known` (the pool always is); else SpecError with what there is."""
+    names = sorted(known_name for known_name in known if known_name != POOL)
     if name == POOL or name in names:
         return name
-    near = get_close_matches(name, names, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"one of {', '.join(names) or 'none: no queue is known'}"
-    raise SpecError(f"there is no queue {name!r}", field="queue", value=name, hint=hint)
+    raise SpecError(f"there is no queue {name!r}", field="queue", value=name, hint=_one_of(names))
+
+
+def _one_of(names: list[str], most: int = 12) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"one of {', '.join(names[:most])}{more}" if names else "no queue is known"
 
 
 def _check_name(queue: Queue) -> None:
@@ -197,12 +199,11 @@ def _check_quota(quota: Quota, where: str) -> None:
 def _check_parent(queue: Queue, known: Mapping[str, Queue]) -> None:
     if queue.parent in {None, POOL} or queue.parent in known:
         return
-    near = get_close_matches(queue.parent or "", known, 1)
     raise SpecError(
         f"queue {queue.name!r} names a parent that is not there: {queue.parent!r}",
         field=f"queues[{queue.name}].parent",
         value=queue.parent,
-        hint=f"did you mean {near[0]!r}?" if near else "declare it, or leave parent out",
+        hint=f"declare it, leave parent out, or {_one_of(sorted(known))}",
     )
 
 

@@ -226,11 +226,13 @@ def test_a_full_disk_refuses_an_append_whole_and_takes_it_once_there_is_room(tmp
         with SqliteJournal(disk / "journal.db") as journal:
             journal.append(some_events(10))
             ballast.write_bytes(b"x" * 700_000)
-            kept = 10
-            with pytest.raises(JournalFullError, match="nothing was recorded"):
-                for first in range(10, 1_000_000, 500):
-                    journal.append(some_events(500, first=first))
+            kept, is_full = 10, False
+            while not is_full:
+                try:
+                    journal.append(some_events(500, first=kept))
                     kept += 500
+                except JournalFullError:
+                    is_full = True
             assert list(journal.replay()) == some_events(kept)
             ballast.unlink()
             journal.append(some_events(500, first=kept))

@@ -1,4 +1,4 @@
-"""Broken journal files: torn anywhere, flipped, cut off. Nothing before the damage is lost, nothing is erased."""
+"""Broken journal files: torn anywhere, changed, cut off. What lies before is kept, nothing is erased."""
 
 from __future__ import annotations
 

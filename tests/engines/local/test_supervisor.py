@@ -15,14 +15,15 @@ import pytest
 
 from aliquot.core.events import Outcome
 from aliquot.core.ids import GrantId, JobId
-from aliquot.engines.local.errors import NoSupervisorError
 from aliquot.engines.local.compiled import find_supervisor
+from aliquot.engines.local.errors import NoSupervisorError
 from aliquot.engines.local.folders import Folder, quoted
 from aliquot.engines.local.leftovers import is_alive
 from aliquot.engines.local.orders import spec_of
 from aliquot.engines.local.payload import Output, Stop, User
 from tests.support.local import Site, a_payload, is_root, private_kib, supervisor, wait_for
 
+QUIET = Output(err="/dev/null")  # a shell tells of each child that a signal to the whole group ended
 OK, FAILED, LOST = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST
 
 
@@ -64,17 +65,18 @@ def test_a_folder_to_work_in_that_is_not_there_is_the_jobs_fault(site: Site) -> 
 
 
 def test_a_job_finds_what_was_said_around_it(site: Site) -> None:
-    script = "pwd; umask; echo $GREETING; ulimit -n; echo $CUDA_VISIBLE_DEVICES; echo $0 $#; ps -o sid= $$"
+    script = (
+        "pwd; umask; echo $GREETING; ulimit -n; echo $CUDA_VISIBLE_DEVICES; echo $0 $#; ps -o pid= -o sid= $$"
+    )
     how: dict[str, Any] = {
         "env": (("GREETING", "ni hao 你好"),),
         "umask": 0o077,
         "rlimits": (("nofile", 64, 64),),
     }
     site.submit("j", script, cwd="/usr", **how).until_over("j")
-    begun = site.at("j").begun()
-    assert begun is not None
     assert site.output("j").split("\n")[:6] == ["/usr", "0077", "ni hao 你好", "64", "here-g0", "sh 0"]
-    assert site.output("j").split()[-1] == str(begun.pid), "it leads its own session"
+    pid, session = site.output("j").split()[-2:]
+    assert pid == session, "it leads its own session"
 
 
 def test_usage_is_recorded(site: Site) -> None:
@@ -107,7 +109,7 @@ def test_long_output_is_rotated_and_nothing_is_torn(site: Site) -> None:
     assert numbers == list(range(5000 - len(numbers), 5000))
     assert all(file.stat().st_size <= 4096 for file in files)
     assert not out.with_name("out.3").exists()
-    assert len(numbers) > 1600, "two whole files and more"
+    assert len(numbers) > 800, "any two files in a row hold more than one may"
 
 
 def test_output_that_cannot_be_written_is_counted_and_holds_nobody_up(site: Site) -> None:
@@ -167,7 +169,7 @@ def test_the_records_are_not_open_to_the_jobs_user(site: Site, nobody: User) -> 
 def test_a_job_is_warned_then_asked_then_killed(site: Site) -> None:
     script = "trap 'echo warned' USR1; trap 'echo asked' TERM; echo ready; while :; do sleep 0.02; done"
     stop = Stop(warn_signal=int(signal.SIGUSR1), warn_ms=150, grace_ms=200)
-    site.submit("j", script, stop=stop).until(lambda: site.output("j") == "ready\n")
+    site.submit("j", script, stop=stop, output=QUIET).until(lambda: site.output("j") == "ready\n")
     site.cancel("j").until_over("j")
     ending = site.ending("j")
     assert site.output("j") == "ready\nwarned\nasked\n"
@@ -176,7 +178,7 @@ def test_a_job_is_warned_then_asked_then_killed(site: Site) -> None:
 
 
 def test_a_job_that_leaves_in_time_is_not_killed(site: Site) -> None:
-    site.submit("j", "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.02; done")
+    site.submit("j", "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.02; done", output=QUIET)
     site.until(lambda: site.output("j") == "ready\n").cancel("j").until_over("j")
     assert site.output("j") == "ready\nbye\n"
     assert (site.ending("j").how, site.ending("j").reason) == ("exited", "cancelled")
@@ -186,7 +188,7 @@ def test_a_job_that_leaves_in_time_is_not_killed(site: Site) -> None:
 def test_the_end_of_its_time_is_the_end_with_a_warning_before(site: Site) -> None:
     script = "trap 'echo warned' USR1; echo ready; while :; do sleep 0.02; done"
     stop = Stop(warn_signal=int(signal.SIGUSR1), warn_ms=200, grace_ms=300)
-    site.submit("j", script, stop=stop, time_ms=500).until_over("j")
+    site.submit("j", script, stop=stop, time_ms=500, output=QUIET).until_over("j")
     ending = site.ending("j")
     assert site.output("j") == "ready\nwarned\n"
     assert (ending.how, ending.signal, ending.reason) == ("signalled", signal.SIGTERM, "time-limit")
@@ -200,7 +202,7 @@ def test_a_stopped_process_is_ended_too(site: Site) -> None:
 
 
 def test_signals_reach_the_job(site: Site) -> None:
-    site.submit("j", "trap 'echo hup; exit 5' HUP; echo ready; while :; do sleep 0.02; done")
+    site.submit("j", "trap 'echo hup; exit 5' HUP; echo ready; while :; do sleep 0.02; done", output=QUIET)
     site.until(lambda: site.output("j") == "ready\n")
     assert site.launcher.signal(JobId("j"), signal.SIGHUP)
     site.until_over("j")

@@ -30,7 +30,7 @@ class Plan(NamedTuple):
 
     streams: int  # R
     length: int  # K requests each, before those that a profile can't serve are left out
-    window: int  # B
+    windows: tuple[int, ...]  # B of the first stream, of the second, ... and around again
 
 
 class Tables(NamedTuple):
@@ -46,7 +46,7 @@ class Tables(NamedTuple):
 
 def stream_tables(mix: DemandMix, hardware: Sequence[Hardware], plan: Plan, seed: int, cards: int) -> Tables:
     """The streams of an epoch. `cards` is the width of the cells."""
-    drawn = _sort_windows(_draw(mix, plan, seed), mix, plan.window)
+    drawn = _sort_windows(_draw(mix, plan, seed), mix, plan.windows)
     return _tables(mix, hardware, drawn, cards, flat=is_flat(mix, hardware))
 
 
@@ -129,10 +129,11 @@ def _draw(mix: DemandMix, plan: Plan, seed: int) -> I64:
     return picked.astype(np.int64).reshape(plan.streams, plan.length)
 
 
-def _sort_windows(drawn: I64, mix: DemandMix, window: int) -> I64:
+def _sort_windows(drawn: I64, mix: DemandMix, windows: Sequence[int]) -> I64:
     size = np.array([demand.shape.milli for demand in mix.demands], np.int64)
     result = drawn.copy()
-    for stream in result:
+    for at, stream in enumerate(result):
+        window = windows[at % len(windows)]
         for start in range(0, stream.shape[0], window):
             part = stream[start : start + window]
             stream[start : start + window] = part[np.argsort(-size[part], kind="stable")]

@@ -118,7 +118,7 @@ def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> Queu
 
 
 def leaf_of(tree: QueueTree, name: str) -> int:
-    """The leaf that holds jobs of the queue `name`. SpecError with the nearest name where there is none."""
+    """The leaf that holds jobs of the queue `name`. SpecError where there is none."""
     if name not in tree.node_of or OWN in name:
         name = find_queue(name, (known for known in tree.names if OWN not in known))
     return _own_leaf(tree, tree.node_of[name])

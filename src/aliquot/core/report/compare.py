@@ -170,11 +170,13 @@ def _pair(first: Column, other: Column, field: str) -> tuple[float, float] | Non
 
 
 def _numbers(first: Column, other: Column, *fields: str) -> dict[str, float]:
+    """All of `fields` of both columns; nothing where one is unknown, since the sentence names them all."""
     numbers = {}
     for field in fields:
         pair = _pair(first, other, field)
-        if pair is not None:
-            numbers[f"{field}_first"], numbers[f"{field}_other"] = pair
+        if pair is None:
+            return {}
+        numbers[f"{field}_first"], numbers[f"{field}_other"] = pair
     return numbers
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from aliquot.core.columns import COMPUTE, DIMS, I32, I64, NodeChunk
+from aliquot.core.columns import COMPUTE, DIMS, I32, I64, NodeChunk, blank_chunk
 from aliquot.core.inventory import NodeKind
 from aliquot.core.jobs import Request
 from aliquot.core.report.needs import Frontier, Mix, host_frontier, serving_cards
@@ -85,14 +86,17 @@ def prepare(mix: Mix, kinds: Sequence[NodeKind]) -> Demand:
 
 def measure(chunks: Sequence[NodeChunk], demand: Demand) -> Fragmentation:
     """One reading over `chunks`, whose kinds are those that `demand` was made for."""
-    sums = [_measure_chunk(chunk, demand) for chunk in chunks]
+    rows = _gather(chunks, demand.widest)
+    whole = int(rows.residual.sum())
+    fragment = sum(need.count * (whole - _usable_residual(rows, need)) for need in demand.needs)
+    free = rows.idle.sum(axis=1)
     return Fragmentation(
-        residual_milli=sum(part[0] for part in sums),
-        fragment=sum(part[1] for part in sums),
+        residual_milli=whole,
+        fragment=fragment,
         weight=demand.weight,
-        free_cards=sum(part[2] for part in sums),
-        largest_cards=max((part[3] for part in sums), default=0),
-        stranded_cards=sum(part[4] for part in sums),
+        free_cards=int(free.sum()),
+        largest_cards=int(free.max(initial=0)),
+        stranded_cards=_stranded(rows, free, demand.frontiers),
     )
 
 
@@ -110,64 +114,77 @@ def _need(request: Request, count: int, kinds: Sequence[NodeKind], widest: int) 
     return _Need(request.cards, request.cpu_milli, request.host_mib, count, whole, pack, per_card)
 
 
-def _measure_chunk(chunk: NodeChunk, demand: Demand) -> tuple[int, int, int, int, int]:
-    """(residual, fragment, free cards, largest free set, stranded cards) of the nodes that are there."""
-    there = np.flatnonzero(chunk.kind >= 0)
-    kind = chunk.kind[there]
-    # one block a dimension: the comparisons below run along memory
-    left = np.ascontiguousarray(chunk.left[there, : demand.widest].transpose(2, 0, 1)).transpose(1, 2, 0)
-    bits = np.arange(left.shape[1], dtype=np.uint32)
-    usable = (chunk.usable[there, None] >> bits & 1).astype(bool)
-    idle = usable & (chunk.idle[there, None] >> bits & 1).astype(bool)
-    residual = np.where(usable, left[:, :, COMPUTE], 0).astype(np.int64)
-    cpu, host = chunk.cpu[there], chunk.host[there]
-    node_residual = residual.sum(axis=1)
-    fragment = 0
-    for need in demand.needs:
-        if need.cards == 0:
-            fragment += need.count * int(node_residual.sum())
-            continue
-        serves = _serving(idle if need.whole else usable, left, need, kind)
-        runs = (cpu >= need.cpu) & (host >= need.host) & (_room(serves, left, need, kind) >= need.cards)
-        lost = np.where(serves, 0, residual).sum(axis=1)
-        fragment += need.count * int(np.where(runs, lost, node_residual).sum())
-    free = idle.sum(axis=1)
-    stranded = _stranded(kind, free, cpu, host, demand.frontiers)
-    return int(node_residual.sum()), fragment, int(free.sum()), int(free.max(initial=0)), stranded
+class _Rows(NamedTuple):
+    """The nodes that are there, all chunks together; one array a dimension."""
+
+    kind: I32  # [rows]
+    cpu: I64
+    host: I64
+    usable: Bools  # [rows, cards]
+    idle: Bools
+    left: tuple[I32, ...]  # DIMS of [rows, cards]
+    residual: I64  # [rows, cards] free compute of usable cards
 
 
-def _serving(among: Bools, left: I32, need: _Need, kind: I32) -> Bools:
-    """Which of the cards `among` have what one piece needs; an idle card lacks nothing but the right model."""
+def _gather(chunks: Sequence[NodeChunk], widest: int) -> _Rows:
+    parts = [(chunk, np.flatnonzero(chunk.kind >= 0)) for chunk in chunks or (blank_chunk(0, widest),)]
+    bits = np.arange(widest, dtype=np.uint32)
+    usable = np.concatenate([chunk.usable[at, None] >> bits & 1 for chunk, at in parts]).astype(bool)
+    idle = np.concatenate([chunk.idle[at, None] >> bits & 1 for chunk, at in parts]).astype(bool)
+    left = tuple(np.concatenate([chunk.left[at, :widest, dim] for chunk, at in parts]) for dim in range(DIMS))
+    return _Rows(
+        kind=np.concatenate([chunk.kind[at] for chunk, at in parts]),
+        cpu=np.concatenate([chunk.cpu[at] for chunk, at in parts]),
+        host=np.concatenate([chunk.host[at] for chunk, at in parts]),
+        usable=usable,
+        idle=usable & idle,
+        left=left,
+        residual=np.where(usable, left[COMPUTE], 0).astype(np.int64),
+    )
+
+
+def _usable_residual(rows: _Rows, need: _Need) -> int:
+    """Free compute on cards that have what `need` asks of one, on nodes where all of it runs."""
+    if need.cards == 0:
+        return 0
+    serves = _serving(rows, need) & ((rows.cpu >= need.cpu) & (rows.host >= need.host))[:, None]
+    # a node without a serving card adds nothing, so one piece needs no count
+    if need.cards > 1:
+        serves &= (_room(rows, serves, need) >= need.cards)[:, None]
+    return int(rows.residual[serves].sum())
+
+
+def _serving(rows: _Rows, need: _Need) -> Bools:
+    """Which cards have what one piece needs; an idle card lacks nothing but the right model."""
     if need.whole:
-        return among & (need.per_card[:, :, COMPUTE] < _NEVER)[kind]
-    serving = among.copy()
-    for dim in range(DIMS):
-        least = need.per_card[:, :, dim]
-        alike = (least == least[:, :1]).all()
-        serving &= left[:, :, dim] >= (least[:, :1] if alike else least)[kind]
+        return rows.idle & (need.per_card[:, :, COMPUTE] < _NEVER)[rows.kind]
+    serving = rows.usable.copy()
+    for dim, left in enumerate(rows.left):
+        serving &= left >= need.per_card[:, :, dim][rows.kind]
     return serving
 
 
-def _room(serves: Bools, left: I32, need: _Need, kind: I32) -> I64:
+def _room(rows: _Rows, serves: Bools, need: _Need) -> I64:
     """Pieces a node has room for: one a card, or as many as fit where they may share one."""
     if not need.pack:
         room: I64 = serves.sum(axis=1)
         return room
-    pieces = (left // np.maximum(need.per_card[kind], 1)).min(axis=2)
+    takes = np.maximum(need.per_card[rows.kind], 1)
+    pieces = np.minimum.reduce([left // takes[:, :, dim] for dim, left in enumerate(rows.left)])
     packed: I64 = np.where(serves, pieces, 0).sum(axis=1)
     return packed
 
 
-def _stranded(kind: I32, free: I64, cpu: I64, host: I64, frontiers: Sequence[Frontier]) -> int:
+def _stranded(rows: _Rows, free: I64, frontiers: Sequence[Frontier]) -> int:
     """Free cards of nodes whose cpu and host memory suffice for no request that the cards would serve."""
     total = 0
     for row, frontier in enumerate(frontiers):
         for count in range(1, len(frontier)):
-            here = (kind == row) & (free == count)
+            here = (rows.kind == row) & (free == count)
             if not frontier[count] or not here.any():
                 continue
-            helped = np.zeros(len(kind), bool)
+            helped = np.zeros(len(rows.kind), bool)
             for least_cpu, least_host in frontier[count]:
-                helped |= (cpu >= least_cpu) & (host >= least_host)
+                helped |= (rows.cpu >= least_cpu) & (rows.host >= least_host)
             total += count * int((here & ~helped).sum())
     return total

@@ -30,10 +30,10 @@ from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import News, Phase
+from aliquot.core.pace import pace_of
 from aliquot.core.report.gauges import Sums, Totals
 from aliquot.core.report.lives import Life, Lives, Piece
 from aliquot.core.report.machines import Hold, Machines
-from aliquot.core.report.pace import pace_of
 from aliquot.core.report.readings import Readings, Window, WindowRule, read_cells, read_waiting
 from aliquot.core.speed import Reach
 from aliquot.core.workload import Offer, Scenario

@@ -109,6 +109,39 @@ def decide(
     return decision
 
 
+def foresee(
+    now: int,
+    size: I64,
+    free: I64,
+    running: Running,
+    waiting: Waiting,
+    rules: Backfill = Backfill(),  # noqa: B008 - frozen
+) -> I64:
+    """[jobs] when each waiting job would start if nobody else came and all ended as expected; -1 if never.
+
+    The pass of `now` included. A first guess for `queueing.outlook`, not a promise: newcomers may pass.
+    """
+    starts = np.full(len(waiting.cards), -1, np.int64)
+    left, free = np.arange(len(starts)), free.copy()
+    while len(left):
+        asked = Waiting(*(column[left] for column in waiting))
+        found = decide(now, size, free, running, asked, rules)
+        new = found.started
+        starts[left[new]] = now
+        np.subtract.at(free, found.rows[new], found.cards[new])
+        ends = np.where(asked.estimate[new] < 0, FAR, now + np.maximum(asked.estimate[new], 1))
+        begun = Running(ends, found.rows[new], found.cards[new])
+        running = Running(*(np.concatenate(pair) for pair in zip(running, begun, strict=True)))
+        left = left[~new]
+        if not len(running.end):
+            break
+        now = max(now, int(running.end.min()))
+        over = running.end <= now
+        np.add.at(free, running.rows[over], running.cards[over])
+        running = Running(*(column[~over] for column in running))
+    return starts
+
+
 def find_overdue(now: int, waiting: Waiting, widest: int, rules: Backfill) -> npt.NDArray[np.bool_]:
     """[jobs] who has waited so long that size no longer counts; a node's `widest` cards and more are wide."""
     patience = np.where(waiting.cards >= widest, rules.overdue_wide_ms, rules.overdue_ms)
@@ -254,7 +287,7 @@ def _start(site: _Site, running: Running, job: int, kept: Kept, known: int, unti
 def _reserve(
     size: I64, later: I64, kept: Kept, new: int, when: int, span: int, rows: I64, cards: I64
 ) -> None:
-    """Write reservation `new` from `when` on, where `later` is free; of several nodes each has to be empty."""
+    """Write reservation `new` from `when`, where `later` is free. Of several nodes each has to be empty."""
     kept.at[new] = when
     for part in range(rows.shape[0]):
         kept.cards[new, rows[part]] = cards[part] if rows.shape[0] == 1 else size[rows[part]]

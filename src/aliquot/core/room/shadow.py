@@ -124,7 +124,7 @@ def choose_nodes(room: I64, size: I64, clear: I64, cards: int, until: int, rows:
     left = cards
     for row in range(nodes):
         if count == rows.shape[0]:
-            return 0
+            break
         if size[row] > 0 and room[row] == size[row] and size[row] < cards:
             rows[count] = row
             parts[count] = min(left, size[row])
@@ -132,6 +132,7 @@ def choose_nodes(room: I64, size: I64, clear: I64, cards: int, until: int, rows:
             count += 1
             if left == 0:
                 return count
+    parts[:] = 0
     return 0
 
 
@@ -148,9 +149,9 @@ def replay(
     rows: I64,
     parts: I64,
 ) -> tuple[int, int]:
-    """(ms, parts) of the earliest start of `cards` for `span` ms beside `known` reservations; (0, 0) if none.
+    """(ms, parts) of the earliest start of `cards` for `span` ms beside `known` reservations; else (0, 0).
 
-    `free` [nodes] becomes what is free then, reservations not counted. Only the first `count` of `running` run.
+    `free` [nodes] becomes what is free then, reservations not counted. Of `running` the first `count` run.
     """
     room = free.copy()
     idle = np.zeros_like(free)  # with an end of 0 no node is kept busy any longer: only the fit counts

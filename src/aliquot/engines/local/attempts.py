@@ -6,6 +6,7 @@ from typing import Final
 
 from aliquot.core.events import Ended, Event, Outcome, Started, StartRefused, Stopping
 from aliquot.core.ids import JobId
+from aliquot.core.lifecycle import Phase
 from aliquot.engines.local.members import Life, Member
 
 GANG: Final = "gang"
@@ -18,12 +19,18 @@ _WINDING_UP: Final = frozenset({Life.STOPPING, Life.OVER, Life.ORPHANED})
 
 
 class Attempt:
-    """Attempt `number` of `job`. `reason`: why the engine ends it, empty while it does not."""
+    """Attempt `number` of `job`. `reason`: why the engine ends it, empty while it does not.
 
-    def __init__(self, job: JobId, number: int, members: list[Member], retries: int = 0) -> None:
+    `phase`: as far as the world knows already, so that a restarted service tells nothing twice.
+    """
+
+    def __init__(
+        self, job: JobId, number: int, members: list[Member], retries: int, phase: Phase = Phase.STARTING
+    ) -> None:
         self.job, self.number, self.members, self.retries = job, number, members, retries
         self.reason = ""
-        self._has_told_start = self._has_told_stop = False
+        self._has_told_start = phase is not Phase.STARTING
+        self._has_told_stop = phase is Phase.STOPPING
 
     def stop(self, reason: str, *, verb: str = "stop") -> None:
         """End every member that lives. The first reason given stays."""

@@ -99,9 +99,19 @@ class Cgroups:
                 self.missing.setdefault(control, "no hierarchy carries it")
 
     def make(self, name: str, limits: Limits) -> Group:
-        """A group with `limits`, made now or there already. `name` is one path component."""
+        """A group with `limits`, made now or there already. `name` is one path component.
+
+        Only where a limit needs it, and once to know its processes: to make and remove a group costs the
+        kernel more than to start a process.
+        """
+        wanted = _wanted(limits)
+        controls = {control for control, _ in wanted}
         group = self.find(name)
+        listing = group.procs_files[0].parent if group.folders else None
         for folder, mount in list(group.folders.items()):
+            if folder != listing and not controls & mount.controllers:
+                del group.folders[folder]
+                continue
             try:
                 folder.mkdir(exist_ok=True)
             except OSError as error:
@@ -110,7 +120,7 @@ class Cgroups:
                 continue
             if mount.version == 1 and "cpuset" in mount.controllers:
                 _copy_cpuset(folder)
-        for control, text in _wanted(limits):
+        for control, text in wanted:
             if control in self.missing:
                 group.unenforced.append(f"{control}: {self.missing[control]}")
                 continue

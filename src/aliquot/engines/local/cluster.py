@@ -58,7 +58,7 @@ class LocalCluster:
                 case Kill():
                     self.launcher.stop(step.job, step.attempt)
                 case Move():
-                    self.launcher.stop(step.job, step.attempt, "moved")
+                    self.launcher.restart(step.job, step.attempt)
 
     def wait(self, until: int | None = None) -> None:
         """Sleep until something may have happened, or the clock's or the given time (ms) has come."""

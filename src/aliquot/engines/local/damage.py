@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ def put_aside(path: Path, damage: Damage | None, *, accept_loss: bool) -> str:
         _refuse_loss(path, damage)
     aside = _copy(path)
     fresh = path.with_name(path.name + ".rebuilt")
-    kept = _rebuild(path, fresh, damage)
+    kept = _rebuild(path, fresh)
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     fresh.replace(path)
@@ -105,7 +105,7 @@ def _whole_behind(db: sqlite3.Connection, seq: int) -> int:
     return count
 
 
-def _rows(db: sqlite3.Connection, query: str, first: int) -> Iterator[Row | str]:
+def _rows(db: sqlite3.Connection, query: str, first: int | str) -> Iterator[Row | str]:
     """Rows, and at the first that SQLite cannot read its complaint, which is the last."""
     try:
         yield from db.execute(query, (first,))
@@ -124,22 +124,24 @@ def _copy(path: Path) -> Path:
     return aside
 
 
-def _rebuild(path: Path, fresh: Path, damage: Damage | None) -> int:
-    """A new file with every whole batch before `damage`, whole snapshots and payloads; how many batches."""
+def _rebuild(path: Path, fresh: Path) -> int:
+    """A new file with whole snapshots, what hangs on jobs, and whole batches up to a fault; counts these."""
     fresh.unlink(missing_ok=True)
     new = sqlite3.connect(fresh, isolation_level=None)
     old = sqlite3.connect(path, isolation_level=None)
-    kept = 0
     try:
+        old.execute("PRAGMA writable_schema=ON")  # lets SQLite read a file that is shorter than it says
         new.execute("PRAGMA synchronous=FULL")
         schema.prepare(new, str(fresh))
         new.execute("BEGIN")
-        if damage is not None:
-            kept = _carry(old, new, "batches", lambda row: row[0] < damage.seq)
-            _carry(
-                old, new, "snapshots", lambda row: row[0] < damage.seq and row[1] == checksum(row[0], row[2])
-            )
-            _carry(old, new, "payloads", lambda row: True)
+        for row in _rows(old, "SELECT * FROM snapshots WHERE seq >= ?", 0):
+            if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
+                new.execute("INSERT INTO snapshots VALUES (?, ?, ?)", row)
+        for table, marks in (("payloads", "?, ?"), ("endings", "?, ?, ?")):
+            for row in _rows(old, f"SELECT * FROM {table} WHERE job >= ?", ""):
+                if isinstance(row, tuple):
+                    new.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+        kept = _carry_batches(old, new, newest_snapshot(new))
         new.execute("COMMIT")
     finally:
         old.close()
@@ -147,22 +149,18 @@ def _rebuild(path: Path, fresh: Path, damage: Damage | None) -> int:
     return kept
 
 
-def _carry(
-    old: sqlite3.Connection,
-    new: sqlite3.Connection,
-    table: str,
-    is_wanted: Callable[[Row], bool],
-) -> int:
-    """Copy the rows of `table` that are wanted, up to the first that cannot be read."""
-    count = 0
-    try:
-        for row in old.execute(f"SELECT * FROM {table}"):
-            if is_wanted(row):
-                marks = ",".join("?" * len(row))
-                new.execute(f"INSERT INTO {table} VALUES ({marks})", row)
-                count += 1
-    except sqlite3.DatabaseError:
-        pass  # what lies behind is in the copy that was put aside
+def _carry_batches(old: sqlite3.Connection, new: sqlite3.Connection, snapshot: int) -> int:
+    """Copy whole batches; behind the newest snapshot only without a gap."""
+    count = last = 0
+    for row in _rows(old, "SELECT seq, events, crc, body FROM batches WHERE seq >= ? ORDER BY seq", 0):
+        seq = row[0] if isinstance(row, tuple) else 0
+        expected = seq if seq <= snapshot or (not count and not snapshot) else max(last, snapshot) + 1
+        if _fault(row, expected):
+            if seq <= snapshot and isinstance(row, tuple):
+                continue  # the snapshot stands for it
+            break
+        new.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", row)
+        count, last = count + 1, seq
     return count
 
 

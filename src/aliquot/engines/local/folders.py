@@ -14,10 +14,12 @@ Nothing in here is trusted for more than one boot: `start` names the boot it is 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
 import os
+import shutil
 import struct
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -52,6 +54,12 @@ class Folder:
         beside.touch(mode=0o600)  # it holds the job's environment
         beside.write_bytes(spec)
         beside.replace(self.path / "spec")
+
+    def drop(self) -> None:
+        """Take it away: nothing can run here any more, since a supervisor needs the folder to begin."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.path.parent.rmdir()  # other attempts of the job may still be there
 
     def holder(self) -> int | None:
         """The pid of the living supervisor, or None: then no supervisor of this attempt runs a command."""
@@ -163,6 +171,12 @@ def quoted(job: str) -> str:
     """`job` as one path component; a very long one by its digest, which no id can look like."""
     name = quote(job, safe="").replace(".", "%2E")
     return name if len(name) <= _LONGEST else "%%" + hashlib.sha256(job.encode()).hexdigest()
+
+
+def all_folders(state: Path) -> list[Folder]:
+    """Every folder there is, in no order that means anything."""
+    found = (folder_at(state, path) for path in state.glob("*/*"))
+    return [folder for folder in found if folder is not None]
 
 
 def boot_id() -> str:

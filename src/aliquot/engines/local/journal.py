@@ -21,7 +21,7 @@ from typing import Final, Self
 import msgspec
 
 from aliquot.core.errors import AliquotError
-from aliquot.core.events import Event, JobSubmitted
+from aliquot.core.events import Ended, Event, JobSubmitted, StartRefused
 from aliquot.core.ids import JobId
 from aliquot.core.world import World
 from aliquot.engines.local import damage, schema
@@ -46,10 +46,16 @@ _DECODER: Final = msgspec.json.Decoder(list[Event])
 class _Entry:
     """One append on its way: what to write, and how it ended."""
 
-    __slots__ = ("body", "error", "events", "is_done", "payloads")
+    __slots__ = ("body", "endings", "error", "events", "is_done", "payloads")
 
-    def __init__(self, body: bytes, events: int, payloads: list[tuple[JobId, bytes]]) -> None:
-        self.body, self.events, self.payloads = body, events, payloads
+    def __init__(
+        self,
+        body: bytes,
+        events: int,
+        payloads: list[tuple[JobId, bytes]],
+        endings: list[tuple[JobId, int, bytes]],
+    ) -> None:
+        self.body, self.events, self.payloads, self.endings = body, events, payloads, endings
         self.is_done = False
         self.error: AliquotError | None = None
 
@@ -58,14 +64,15 @@ class SqliteJournal:
     """The journal at `path`, made where it is not there yet. May be used from several threads.
 
     Raises JournalLockedError, JournalReadOnlyError, JournalFullError, JournalVersionError or
-    JournalDamagedError (see `damage`; `accept_loss` answers the last). `notes`: what a person should be told. Without `durable` nothing is
-    flushed, which a power cut punishes: for tests and trials.
+    JournalDamagedError (see `damage`; `accept_loss` answers the last). `notes`: what a person should be told.
+    Without `durable` nothing is flushed, which a power cut punishes: for tests and trials.
     """
 
     def __init__(self, path: Path, *, accept_loss: bool = False, durable: bool = True) -> None:
         self.path, self._durable = path, durable
         self.notes: list[str] = []
         self._attached: dict[JobId, bytes] = {}
+        self._endings: dict[tuple[JobId, int], bytes] = {}
         self._waiting: deque[_Entry] = deque()
         self._writing = Lock()
         self._broken: JournalError | None = None
@@ -96,14 +103,16 @@ class SqliteJournal:
     def append(self, events: Sequence[Event]) -> None:
         """Record `events`, all or none; on return they are on the disk.
 
-        Payloads attached to jobs submitted here are written with them. Raises JournalFullError with nothing
-        recorded, or another JournalError.
+        What was attached to jobs submitted or attempts over here is written with them. Raises
+        JournalFullError with nothing recorded, or another JournalError.
         """
         if not events:
             return
         submitted = [event.job.id for event in events if isinstance(event, JobSubmitted)]
         payloads = [(job, self._attached[job]) for job in submitted if job in self._attached]
-        entry = _Entry(_ENCODER.encode(events), len(events), payloads)
+        over = [(event.job, event.attempt) for event in events if isinstance(event, (Ended, StartRefused))]
+        endings = [(*key, self._endings[key]) for key in over if key in self._endings]
+        entry = _Entry(_ENCODER.encode(events), len(events), payloads, endings)
         self._waiting.append(entry)
         # whoever comes first writes for all that wait; the others find their part done
         with self._writing:
@@ -113,6 +122,8 @@ class SqliteJournal:
             raise entry.error
         for job, _ in payloads:
             self._attached.pop(job, None)
+        for job, attempt, _ in endings:
+            self._endings.pop((job, attempt), None)
 
     def replay(self) -> Iterator[Event]:
         """Every event still kept, in order, as far as recorded now."""
@@ -148,9 +159,20 @@ class SqliteJournal:
             row = self._db.execute("SELECT body FROM payloads WHERE job = ?", (job,)).fetchone()
         return None if row is None else bytes(row[0])
 
+    def attach_ending(self, job: JobId, attempt: int, body: bytes) -> None:
+        """Keep how an attempt went, from the same commit on that records that it is over."""
+        self._endings[job, attempt] = body
+
+    def endings(self, job: JobId) -> dict[int, bytes]:
+        """What was attached to each attempt of `job` that is over, by attempt."""
+        with self._writing:
+            query = "SELECT attempt, body FROM endings WHERE job = ? ORDER BY attempt"
+            return {int(attempt): bytes(body) for attempt, body in self._db.execute(query, (job,))}
+
     def forget(self, jobs: Sequence[JobId]) -> None:
-        """Drop the payloads of `jobs`."""
-        self._write("DELETE FROM payloads WHERE job = ?", [(job,) for job in jobs])
+        """Drop payloads and endings of `jobs`."""
+        for table in ("payloads", "endings"):
+            self._write(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in jobs])
 
     def save(self, world: World) -> None:
         """Keep `world`, which is the fold of everything recorded, so that a restart begins there.
@@ -217,16 +239,18 @@ class SqliteJournal:
 
     def _commit(self, entries: list[_Entry]) -> None:
         """One transaction and one flush for all of `entries`."""
-        batches, payloads = [], []
+        batches, payloads, endings = [], [], []
         for seq, entry in enumerate(entries, self.position + 1):
             batches.append((seq, entry.events, checksum(seq, entry.body), entry.body))
             payloads += entry.payloads
+            endings += entry.endings
         error: JournalError | None = None
         try:
             self._transact(
                 [
                     ("INSERT INTO batches VALUES (?, ?, ?, ?)", batches),
                     ("INSERT OR REPLACE INTO payloads VALUES (?, ?)", payloads),
+                    ("INSERT OR REPLACE INTO endings VALUES (?, ?, ?)", endings),
                 ]
             )
             self.position += len(entries)

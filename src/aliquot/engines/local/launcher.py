@@ -20,18 +20,22 @@ from aliquot.core.lifecycle import HOLDING, Phase
 from aliquot.core.world import World
 from aliquot.engines.local.attempts import GANG, Attempt
 from aliquot.engines.local.cgroups import Cgroups
-from aliquot.engines.local.folders import Folder, folders_of, quoted
+from aliquot.engines.local.folders import Folder, all_folders, folders_of, quoted
 from aliquot.engines.local.leftovers import find_supervisors
 from aliquot.engines.local.members import Life, Member, end_stray
 from aliquot.engines.local.orders import environment, spec_of
 from aliquot.engines.local.payload import Ending, Payload
 
 TICK_MS: Final = 20
+Keep = Callable[[JobId, int, Sequence[Ending | None]], None]
 Exports = Callable[[GrantId, Placement], Sequence[tuple[str, str]]]
 
 
 class Places(NamedTuple):
-    """Where things are: the supervisor's program, the attempts' folders, and output not named by the job."""
+    """Where things are: the supervisor's program, the attempts' folders, and output not named by the job.
+
+    `state` holds nothing that outlives the boot: on a memory file system starting a job costs half.
+    """
 
     program: Path
     state: Path
@@ -39,7 +43,8 @@ class Places(NamedTuple):
 
 
 class Launcher:
-    """The attempts on this machine. `exports` adds to a member's environment, such as a driver's variables.
+    """The attempts on this machine. `exports` adds to a member's environment, such as a driver's variables;
+    `keep` is given how an attempt went before that it is over is told.
 
     `notes`: what a person should be told; the caller takes and clears them.
     """
@@ -52,14 +57,17 @@ class Launcher:
         *,
         cgroups: Cgroups | None = None,
         exports: Exports = lambda held, placement: (),
+        keep: Keep = lambda job, number, endings: None,
     ) -> None:
         self.places, self.cgroups = places, cgroups
         self.notes: list[str] = []
-        self._now, self._payload_of, self._exports = now, payload_of, exports
+        self._now, self._payload_of, self._exports, self._keep = now, payload_of, exports, keep
         self._live: dict[JobId, Attempt] = {}
         self._done: dict[JobId, int] = {}
         self._ticking: dict[JobId, None] = {}
         self._told: list[Event] = []
+        self._over: list[Folder] = []  # told to be over
+        self._droppable: list[Folder] = []  # and recorded
         self._owner: dict[int, tuple[Attempt, Member]] = {}
         self._epoll = select.epoll()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -123,6 +131,11 @@ class Launcher:
         attempt.stop(reason)
         self._settle(attempt)
 
+    def restart(self, job: JobId, number: int, reason: str = "moved") -> None:
+        """End the attempt if it lives, so that its job goes back to its queue."""
+        if self.living().get(job) == number:
+            self.stop(job, number, reason)
+
     def signal(self, job: JobId, number: int) -> bool:
         """Send a signal to the process groups of the job's commands; False where none lives."""
         attempt = self._live.get(job)
@@ -132,26 +145,34 @@ class Launcher:
 
     def adopt(self, world: World) -> None:
         """After a restart: find every attempt that should live, and end those nobody knows of."""
+        starting: set[JobId] = set()
         for job, record in sorted(world.jobs.items()):
             if record.phase not in HOLDING:
                 continue
-            attempt = self._follow(job, record.attempt, len(world.grants.get(job, ())))
+            attempt = self._follow(job, record.attempt, len(world.grants.get(job, ())), record.phase)
             if record.phase is Phase.STARTING and all(member.life is Life.NEW for member in attempt.members):
                 del self._live[job]  # its Start is still owed and comes again
+                starting.add(job)
                 continue
             if record.phase is not Phase.STARTING:
                 for member in attempt.members:
                     if member.life is Life.NEW:
                         member.bury()
             self._settle(attempt)
-        self._end_strays()
+        self._end_strays(starting)
 
     # --- news ------------------------------------------------------------------------------------------
 
     def take_news(self) -> list[Event]:
-        """What became of attempts since the last call, in order."""
+        """What became of attempts since the last call, in order.
+
+        To call is to say that what the last call told is on record: folders it was told from are taken away.
+        """
+        for folder in self._droppable:
+            folder.drop()
         self._poll(0)
         told, self._told = self._told, []
+        self._droppable, self._over = self._over, []
         return told
 
     def wait(self, timeout_ms: int | None) -> None:
@@ -163,21 +184,18 @@ class Launcher:
         """Attempts that are not over, by job."""
         return {job: attempt.number for job, attempt in self._live.items()}
 
-    def endings(self, job: JobId, number: int) -> list[Ending | None]:
-        """How each member of an attempt ended, as far as recorded."""
-        return [folder.ending() for folder in folders_of(self.places.state, job, number)]
-
     def output_of(self, held: GrantId) -> Path:
         """Where the member's output goes unless its payload says so."""
         return self.places.output / quoted(held.job) / f"{held.attempt}.{held.member}.log"
 
     # --- attempts --------------------------------------------------------------------------------------
 
-    def _follow(self, job: JobId, number: int, members: int) -> Attempt:
+    def _follow(self, job: JobId, number: int, members: int, phase: Phase = Phase.STARTING) -> Attempt:
         """The attempt with whatever an earlier service left of it."""
         payload = self._payload_of(job)
         found = [self._member(GrantId(job, number, at)) for at in range(members)]
-        attempt = self._live[job] = Attempt(job, number, found, payload.retries if payload else 0)
+        retries = payload.retries if payload is not None else 0
+        attempt = self._live[job] = Attempt(job, number, found, retries, phase)
         for member in found:
             member.find()
         return attempt
@@ -205,21 +223,34 @@ class Launcher:
                 member.life, member.ending = Life.OVER, Ending("refused", text=why)
         attempt.stop(GANG, verb="kill")
 
-    def _end_strays(self) -> None:
+    def _end_strays(self, starting: set[JobId]) -> None:
+        """End what runs and is not on record, and take away what is left of what is over."""
+        known = set(self.living().items()) | {(held.job, held.attempt) for held in self._told_over()}
         for folder in find_supervisors(self.places.state):
             job, number, _ = folder.held
-            if self.living().get(job) != number:
+            if (job, number) not in known:
                 self.notes.append(f"{job} attempt {number}: runs, but is not on record; it is ended")
                 end_stray(folder)
+        for folder in all_folders(self.places.state):
+            job, number, _ = folder.held
+            if (job, number) not in known and job not in starting and folder.make_void():
+                folder.drop()
+
+    def _told_over(self) -> list[GrantId]:
+        """Members of attempts found to be over, which are not on record yet."""
+        return [folder.held for folder in self._over]
 
     def _settle(self, attempt: Attempt) -> None:
         """Tell what has become true of the attempt, and listen to what still lives."""
         if self._live.get(attempt.job) is not attempt:
             return
-        self._told += attempt.judge(self._now())
+        told = attempt.judge(self._now())
         if attempt.is_over:
+            self._keep(attempt.job, attempt.number, [member.ending for member in attempt.members])
+            self._over += [member.folder for member in attempt.members]
             self._done[attempt.job] = attempt.number
             del self._live[attempt.job]
+        self._told += told
         for member in attempt.members:
             self._listen(attempt, member)
         if attempt.needs_ticks:

@@ -22,7 +22,7 @@ from aliquot.engines.local.payload import Ending
 EMPTY_LOOKS: Final = 2
 """Looks in a row that must find no process: one may fork and end while the list is being read."""
 
-_NEWS_FD: Final = 3
+_NEWS_FD: Final = 3  # where the supervisor expects it
 
 
 class Life(Enum):
@@ -69,7 +69,7 @@ class Member:
             (os.POSIX_SPAWN_OPEN, 1, log, appending, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
-        command = [str(program), str(self.folder.path), str(_NEWS_FD)]
+        command = [str(program), str(self.folder.path), "news"]
         try:
             self._pid = os.posix_spawn(program, command, {}, file_actions=actions, setsid=True)
         except OSError:

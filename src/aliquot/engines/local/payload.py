@@ -7,7 +7,7 @@ engine's own place is taken.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -113,6 +113,16 @@ def encode_payload(payload: Payload) -> bytes:
 def decode_payload(body: bytes) -> Payload:
     """The payload of `body`. Raises msgspec.MsgspecError."""
     return _DECODER.decode(body)
+
+
+def encode_endings(endings: Sequence[Ending | None]) -> bytes:
+    """How the members of an attempt ended, in member order, as JSON."""
+    return msgspec.json.encode(endings)
+
+
+def decode_endings(body: bytes) -> list[Ending | None]:
+    """The endings of `body`. Raises msgspec.MsgspecError."""
+    return msgspec.json.decode(body, type=list[Ending | None])
 
 
 def check_payload(payload: Payload) -> Payload:

@@ -25,7 +25,11 @@ _PAYLOADS: Final = "CREATE TABLE payloads (job TEXT PRIMARY KEY, body BLOB NOT N
 _SNAPSHOTS: Final = (
     "CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
 )
-TABLES: Final = (_BATCHES, _PAYLOADS, _SNAPSHOTS)
+_ENDINGS: Final = """
+    CREATE TABLE endings (
+        job TEXT, attempt INTEGER, body BLOB NOT NULL, PRIMARY KEY (job, attempt)
+    ) WITHOUT ROWID"""
+TABLES: Final = (_BATCHES, _PAYLOADS, _SNAPSHOTS, _ENDINGS)
 
 
 def checksum(seq: int, body: bytes) -> int:

@@ -138,14 +138,19 @@ def _build(experiments: Callable[[], Experiments]) -> typer.Typer:
     return app
 
 
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
-    ] = False,
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"aliquot {__version__}")
         raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version),
+    ] = False,
+) -> None:
+    """Nothing to do: `--version` answers while it is read."""
 
 
 def _add_simulate(app: typer.Typer, experiments: Callable[[], Experiments]) -> None:

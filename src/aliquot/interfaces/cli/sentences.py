@@ -31,7 +31,7 @@ _PREFERS: Final[dict[str, str]] = {
 _GATES: Final[dict[Gate, str]] = {
     Gate.ORDER: "a job before it waits, and the queue is strict first-in, first-out",
     Gate.FIT: "nothing that is free fits",
-    Gate.NEVER: "it can never fit: no node could hold it even with nothing else on it",
+    Gate.NEVER: "it can never fit, even with nothing else on any node",
     Gate.BACKOFF: "a node refused it; it is tried again later",
 }
 
@@ -59,7 +59,10 @@ def explain_lines(explanation: Explanation) -> list[str]:
         return list(_placed(explanation, explanation.place))
     if explanation.wait is not None:
         return list(_waits(explanation, explanation.wait))
-    return [f"{explanation.job} is neither placed nor waiting at {format_ms(explanation.at_ms)}: it is over."]
+    at = format_ms(explanation.at_ms)
+    if explanation.over:
+        return [f"{explanation.job} was given up by its owner before {at} without ever being placed."]
+    return [f"{explanation.job} is submitted at {format_ms(explanation.submitted_ms)}, which is after {at}."]
 
 
 def explain_reason(reason: Reason) -> str:
@@ -68,17 +71,20 @@ def explain_reason(reason: Reason) -> str:
 
 
 def _placed(explanation: Explanation, place: Place) -> Iterator[str]:
-    waited = explanation.at_ms - explanation.submitted_ms
+    placed_ms = explanation.at_ms if explanation.placed_ms is None else explanation.placed_ms
+    over = f" It is over by {format_ms(explanation.at_ms)}." if explanation.over else ""
     yield (
-        f"{explanation.job} was placed at {format_ms(explanation.at_ms)} by policy {explanation.policy}, "
-        f"after waiting {format_ms(waited)}."
+        f"{explanation.job} was placed at {format_ms(placed_ms)} by policy {explanation.policy}, "
+        f"after waiting {format_ms(placed_ms - explanation.submitted_ms)}.{over}"
     )
     for placement in place.placements:
         yield f"  {_where(placement)}"
     yield from _score(explanation, place)
     runner_up = place.runner_up
     if runner_up is not None and abs(runner_up.score - place.score) < TIE:
-        drawn = "one is drawn by lot" if explanation.placement == ("random",) else "the first in order is taken"
+        drawn = (
+            "one is drawn by lot" if explanation.placement == ("random",) else "the first in order is taken"
+        )
         yield f"Runner-up: {runner_up.node}, as good; of equals {drawn}."
     elif runner_up is not None:
         yield f"Runner-up: {runner_up.node}, {_amount(explanation, runner_up.score)} (smaller is better)."

@@ -17,7 +17,7 @@ from aliquot.core.placement.shapes import Hardware
 from aliquot.core.placement.streams import Plan, Tables, stream_tables
 
 NAME: Final = "future-packing"
-PLAN: Final = Plan(streams=64, length=50, window=3)
+PLAN: Final = Plan(streams=128, length=50, windows=(3,))
 
 
 def future_packing(plan: Plan = PLAN, weights: Weights | None = None) -> Measure:

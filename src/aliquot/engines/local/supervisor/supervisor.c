@@ -1,9 +1,10 @@
-/* aliquot-supervisor FOLDER [FD]: runs one member of one attempt of a job and outlives the service.
+/* aliquot-supervisor FOLDER [news]: runs one member of one attempt of a job and outlives the service.
  *
  * FOLDER holds `spec` (what to run) and gets the records of record.c. The process holds a lock on
  * FOLDER/lock for its whole life: whoever finds it locked knows that the attempt may still have processes,
  * and a second supervisor for the same attempt, however late it comes, finds the lock or a record and goes
- * away. So an attempt is run at most once. FD gets a line of news at each turn; nobody needs to read it.
+ * away. So an attempt is run at most once. With `news`, descriptor 3 gets a line at each turn; nobody needs
+ * to read it.
  *
  * Commands come through the fifo FOLDER/control, one a line: `signal N`, `stop REASON`, `kill REASON`,
  * `time MS`. Stopping: warning signal, a while, TERM, the grace time, KILL; repeated until nothing is left.
@@ -28,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -301,10 +303,17 @@ static int finish(void) {
     return 0;
 }
 
+/* Nothing the service happened to have open may reach the job or be held open by us. */
+static void close_others(unsigned from) {
+    if (syscall(SYS_close_range, from, ~0U, 0) == 0) return;
+    for (long fd = from, end = sysconf(_SC_OPEN_MAX); fd < end; fd++) close((int)fd); /* before Linux 5.9 */
+}
+
 int main(int count, char **words) {
     if (count < 2 || chdir(words[1]) < 0) return 5;
-    if (count > 2) {
-        news = atoi(words[2]);
+    close_others(count > 2 ? 4 : 3);
+    if (count > 2) { /* always 3: all beyond is closed */
+        news = 3;
         fcntl(news, F_SETFD, FD_CLOEXEC);
         fcntl(news, F_SETFL, O_NONBLOCK);
     }

@@ -1,9 +1,11 @@
-"""How fast an attempt runs where it was put, as the engine reckons it: worst link, sharing.
+"""How fast an attempt runs where it was put: by the worst link of its set, and by sharing.
 
-Kept beside the meter since SM activity scales with it: a job at half speed does half of its work per second.
+One answer for the engine that lets time pass, for the meter (activity scales with speed) and for forecasts.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from aliquot.core.grants import Placement
 from aliquot.core.ids import NodeId
@@ -13,7 +15,7 @@ from aliquot.core.workload import Offer
 
 
 def pace_of(
-    offer: Offer, placements: tuple[Placement, ...], nodes: dict[NodeId, Node], speeds: SpeedTable
+    offer: Offer, placements: tuple[Placement, ...], nodes: Mapping[NodeId, Node], speeds: SpeedTable
 ) -> int:
     """Milli of full speed."""
     shared = any(placement.cards and not placement.whole for placement in placements)
@@ -21,7 +23,7 @@ def pace_of(
     return speeds.speed(reach, shared)
 
 
-def _reach(placements: tuple[Placement, ...], nodes: dict[NodeId, Node]) -> Reach:
+def _reach(placements: tuple[Placement, ...], nodes: Mapping[NodeId, Node]) -> Reach:
     if len({placement.node for placement in placements}) > 1:
         return Reach.NETWORK
     node = nodes.get(placements[0].node)

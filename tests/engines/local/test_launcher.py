@@ -1,0 +1,135 @@
+"""Attempts through the port: gangs, repeated steps, refusals, retries, moves, restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aliquot.core.events import Ended, Outcome, StartRefused, Stopping
+from aliquot.core.ids import JobId
+from aliquot.core.lifecycle import Phase
+from aliquot.core.steps import Kill, Move, Start
+from tests.support.build import a_placement, a_request
+from tests.support.local import Site
+
+OK, FAILED, LOST = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with Site(tmp_path, durable=False) as made:
+        yield made
+
+
+def test_members_of_a_gang_know_who_they_are_and_end_together(site: Site) -> None:
+    script = 'echo $ALIQUOT_MEMBER of $ALIQUOT_MEMBERS on "$CUDA_VISIBLE_DEVICES"'
+    site.submit("gang", script, [a_request(1), a_request(2), a_request(0, cpu=1000)]).until_over("gang")
+    printed = [site.output("gang", member=at) for at in range(3)]
+    assert printed == ["0 of 3 on here-g0\n", "1 of 3 on here-g1,here-g2\n", "2 of 3 on \n"]
+    assert (site.starts("gang"), site.outcomes("gang")) == ([1], [OK])
+
+
+def test_a_gang_does_not_outlive_its_first_failure(site: Site) -> None:
+    script = "[ $ALIQUOT_MEMBER = 1 ] && exit 9; sleep 60"
+    site.submit("gang", script, [a_request(1)] * 3).until_over("gang")
+    endings = [site.ending("gang", member=at) for at in range(3)]
+    assert [(ending.status, ending.reason) for ending in endings] == [(143, "gang"), (9, ""), (143, "gang")]
+    assert site.outcomes("gang") == [FAILED]
+
+
+def test_more_jobs_than_cards_take_turns(site: Site) -> None:
+    names = [f"j{at}" for at in range(12)]
+    for name in names:
+        site.submit(name, "sleep 0.02")
+    site.until_over(*names)
+    assert all(site.outcomes(name) == [OK] for name in names)
+
+
+def test_a_failure_is_tried_again_as_often_as_was_said(site: Site) -> None:
+    site.submit("j", "echo $ALIQUOT_ATTEMPT_NUMBER; exit 1", retries=2).until_over("j")
+    assert site.outcomes("j") == [LOST, LOST, FAILED]
+    assert [site.output("j", attempt) for attempt in (1, 2, 3)] == ["1\n", "2\n", "3\n"]
+
+
+def test_repeated_steps_change_nothing(site: Site) -> None:
+    site.submit("j", f"echo x >> {site.folder}/ran; sleep 60").until_running("j")
+    start = Start(JobId("j"), 1, (a_placement(site.nodes[0], [0]),))
+    site.cluster.carry_out([start, start, Kill(JobId("j"), 0)])
+    site.crash()
+    site.cluster.carry_out([start, start])
+    site.turn(50)
+    assert site.phase("j") is Phase.RUNNING
+    site.cancel("j").until_over("j")
+    site.cluster.carry_out([start, Kill(JobId("j"), 1)])
+    assert site.turn(50) == []
+    assert (site.folder / "ran").read_text() == "x\n"
+    assert site.outcomes("j") == [FAILED]
+
+
+def test_news_that_was_lost_with_the_service_is_told_again(site: Site) -> None:
+    site.submit("j", "exit 6").until(lambda: site.at("j").ending() is not None)
+    site.crash()
+    site.until_over("j")
+    assert (site.ending("j").status, site.outcomes("j")) == (6, [FAILED])
+
+
+def test_nothing_of_an_attempt_is_kept_in_its_folder_once_it_is_on_record(site: Site) -> None:
+    site.submit("j", "true").until_over("j").turn(10)
+    assert list(site.places.state.iterdir()) == []
+    assert site.ending("j").is_success
+
+
+def test_a_kill_of_what_was_never_started_is_an_end(site: Site) -> None:
+    site.cluster.carry_out([Kill(JobId("ghost"), 1)] * 2)
+    assert [(event.job, event.outcome) for event in site.turn() if isinstance(event, Ended)] == [
+        ("ghost", FAILED)
+    ]
+    site.cluster.carry_out([Start(JobId("ghost"), 1, (a_placement(site.nodes[0], [0]),))])
+    assert site.turn(50) == []
+
+
+def test_a_move_is_a_restart_elsewhere(site: Site) -> None:
+    site.submit("j", "sleep 60").until_running("j")
+    site.cluster.carry_out([Move(JobId("j"), 1, 0, a_placement(site.nodes[0], [3]))])
+    site.until(lambda: site.starts("j") == [1, 2])
+    assert site.outcomes("j") == [LOST]
+    assert site.ending("j").reason == "moved"
+
+
+def test_a_job_without_a_payload_fails_by_name(site: Site) -> None:
+    site.submit("j", "true")
+    site.journal._attached.clear()
+    site.until_over("j")
+    assert site.outcomes("j") == [FAILED]
+    assert site.launcher.notes == ["j: nothing recorded says what it runs; it has failed"]
+
+
+def test_a_host_that_cannot_start_anything_refuses_and_keeps_the_job(site: Site) -> None:
+    site.launcher.places = site.places._replace(program=site.folder / "gone")
+    site.submit("j", "true").until(lambda: site.outcomes("j") == [None])
+    (refusal,) = [event for event in site.told if isinstance(event, StartRefused)]
+    assert "gone" in refusal.reason or "No such file" in refusal.reason
+    assert site.phase("j") is Phase.PENDING
+    site.launcher.places = site.places
+    site.until_over("j")
+    assert site.outcomes("j") == [None, OK]
+
+
+def test_work_that_is_over_while_processes_are_not_is_stopping_and_stays_booked(site: Site) -> None:
+    site.submit("j", "(trap '' TERM; sleep 60; sleep 60) & sleep 0.1").until(
+        lambda: any(isinstance(event, Stopping) for event in site.told)
+    )
+    assert site.phase("j") is Phase.STOPPING
+    assert JobId("j") in site.world.grants
+    site.until_over("j")
+    assert site.outcomes("j") == [OK]
+
+
+def test_times_told_never_go_back(site: Site) -> None:
+    for at in range(5):
+        site.submit(f"j{at}", "true")
+    site.until_over(*(f"j{at}" for at in range(5)))
+    times = [event.at for event in site.told]
+    assert times == sorted(times)
