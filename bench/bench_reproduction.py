@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from bench.common import calibrate, print_table, write_results
+from bench.measure import calibrate, print_table, write_results
 from bench.openb import ALL, PUBLISHED, SEEDS, Case, mean, published, run_cases
 
 

@@ -34,7 +34,7 @@ from aliquot.core.settings import Settings
 from aliquot.core.steps import Wait
 from aliquot.core.world import World
 from aliquot.traces.openb import OpenbTrace, asked_milli
-from bench.common import calibrate, peak_mib, print_table, trace_folder, write_results
+from bench.measure import calibrate, peak_mib, print_table, trace_folder, write_results
 
 POLICIES = ("future-packing", "fgd", "best-fit")
 STEADY = 10_000

@@ -26,13 +26,15 @@ from aliquot.core.settings import MixSource, Rescue
 from aliquot.core.workload import Scenario
 from aliquot.core.world import World
 from aliquot.traces.openb import OpenbTrace, asked_milli
-from bench.common import trace_folder
+from bench.measure import trace_folder
 
 FIVE = ("default", "multigpu20", "gpushare100", "cpu250", "gpuspec33")
 ALL = (
-    "default", "multigpu20", "multigpu30", "multigpu40", "multigpu50", "gpushare40", "gpushare60", "gpushare80",
-    "gpushare100", "cpu050", "cpu100", "cpu200", "cpu250", "gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33",
-)  # fmt: skip  # a list of names
+    *("default", "multigpu20", "multigpu30", "multigpu40", "multigpu50"),
+    *("gpushare40", "gpushare60", "gpushare80", "gpushare100"),
+    *("cpu050", "cpu100", "cpu200", "cpu250"),
+    *("gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33"),
+)
 SEEDS = tuple(range(42, 52))
 TUNING = tuple(range(1, 11))
 STREAMS = tuple(range(5))
@@ -89,9 +91,7 @@ class _Watch:
 def run_case(case: Case) -> Outcome:
     """One run; the time counts from the first event to the last, compiled kernels loaded before."""
     trace = _trace(case.workload, case.seed, case.moves > 0)
-    scenario = Scenario(
-        case.workload, trace.nodes(), trace.offers(), BUILTIN, known_demand=trace.demand()
-    )
+    scenario = Scenario(case.workload, trace.nodes(), trace.offers(), BUILTIN, known_demand=trace.demand())
     _, settings = find_policy(scenario, case.policy, case.stream)
     settings = msgspec.structs.replace(
         settings, mix_source=MixSource(case.mix), rescue=Rescue(share=case.moves)

@@ -18,10 +18,8 @@ WELL_FORMED: Final = (
     re.compile(r"#\s*noqa:\s*[A-Z]+[0-9]+(?:\s*,\s*[A-Z]+[0-9]+)*" + REASON),
     re.compile(r"#\s*type:\s*ignore\[[a-z0-9, -]+\]" + REASON),
     re.compile(r"#\s*pragma:\s*no cover" + REASON),
-    re.compile(r"#\s*fmt:\s*skip" + REASON),
-    re.compile(r"#\s*(?P<reason>\S.*?)\s*#\s*fmt:\s*skip$"),
 )
-SILENCER: Final = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma:\s*no|fmt:\s*skip)", re.IGNORECASE)
+SILENCER: Final = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma:\s*no)", re.IGNORECASE)
 WHOLE_FILE: Final = re.compile(r"#\s*(?:ruff:\s*noqa|flake8:\s*noqa|mypy:|fmt:\s*off)", re.IGNORECASE)
 
 

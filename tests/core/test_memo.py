@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from aliquot.control.encode import encode_json
 from aliquot.core.events import EpochBegan
 from aliquot.core.memo import KEPT, Memo
@@ -66,7 +64,23 @@ def test_it_does_not_grow_with_every_request_it_has_seen() -> None:
     site, memo = WorldBuilder().node("n", 2), Memo()
     for turn in range(3):
         memo.prepare(site.frozen, PLAIN)
-        requests = [replace(a_request(1), cpu_milli=1) for _ in range(KEPT // 2)]
-        for request in requests:
-            memo.options(request)
-        assert memo.known <= KEPT + len(requests), turn
+        for number in range(KEPT // 2 + 1):
+            memo.options(a_request(0, cpu=turn * KEPT + number))
+        assert memo.known <= KEPT + KEPT // 2 + 2
+
+
+def test_the_order_in_which_requests_were_first_seen_does_not_matter() -> None:
+    """Groups of demand are numbered as they come; nothing may depend on the numbers."""
+    how = settings("future-packing", mix_source=MixSource.WINDOW)
+    site, memo = WorldBuilder(), Memo()
+    for number in range(3):
+        site.node(a_node(f"t{number}", 4, model=T4)).node(a_node(f"l{number}", 4, model=L40S))
+    either, small, large = (
+        a_request(2, cpu=4_000, models=models) for models in (("T4", "L40S"), ("T4",), ("L40S",))
+    )
+    site.submit("large", large).submit("small", small).submit("either", either)
+    planned(site, how, memo=memo)
+    site.happen(EpochBegan(0, 1, 3, ((either, 3), (small, 3), (large, 3), (a_request(1, compute=300), 3))))
+    for number in range(6):
+        site.submit(f"j{number}", (either, small, large)[number % 3])
+    assert encode_json(planned(site, how, memo=memo)) == encode_json(planned(site, how))

@@ -18,10 +18,10 @@ from tests.support.worlds import WorldBuilder
 PAIRS = linked(8, {(0, 1): 4, (2, 3): 4, (4, 5): 4, (6, 7): 4}, per_socket=4)
 GONE, PROFILE, SIZE, CPU, HOST = (
     Shortfall.GONE, Shortfall.PROFILE, Shortfall.SIZE, Shortfall.CPU, Shortfall.HOST,
-)  # fmt: skip
+)  # fmt: skip  # a table reads by columns
 CARDS, MEMORY, COMPUTE, BANDWIDTH, LINK = (
     Shortfall.CARDS, Shortfall.MEMORY, Shortfall.COMPUTE, Shortfall.BANDWIDTH, Shortfall.LINK,
-)  # fmt: skip
+)  # fmt: skip  # a table reads by columns
 
 
 def told(site: WorldBuilder, request: Request) -> Wait:

@@ -20,7 +20,6 @@ from aliquot.core.settings import Settings
 from aliquot.core.shaping import alternatives, as_whole, hardware_of, shapes_of
 from aliquot.core.speed import SpeedTable
 
-
 KEPT: Final = 1 << 14
 """Distinct requests known; beyond this all are forgotten between plans."""
 
@@ -74,7 +73,9 @@ class Memo:
         )
 
     def _begin(self, epoch: Epoch, settings: Settings) -> None:
+        """Groups of demand are numbered anew, in the order of the mix and not of what was seen before."""
         assert self._placer is not None
+        self._options, self._specs = {}, {}
         demands = [(shape, count) for request, count in epoch.mix for _, shape in self.options(request)[:1]]
         self._placer.set_epoch(mix_of(demands), epoch.number, epoch.seed if epoch.number else settings.seed)
         self._epoch = epoch

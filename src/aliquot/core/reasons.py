@@ -162,7 +162,7 @@ def _judge_links(
 
 
 def _largest_linked(wiring: Wiring | None, mask: int, cards: int) -> int | None:
-    """Cards in the largest linked set of `mask`, which holds none of `cards`; None where links are unknown."""
+    """Cards in the largest linked set of `mask`, less than `cards`; None where links are unknown."""
     refusal = None if wiring is None else refuse_set(wiring, mask, cards, require_nvlink=True)
     if refusal is None or refusal.reason is Refusal.NVLINK_UNKNOWN:
         return None

@@ -33,7 +33,7 @@ class Mark(NamedTuple):
     """A point to go back to."""
 
     columns: Handles
-    refused: frozenset[int]
+    refused: frozenset[Request]
     shown: int
 
 

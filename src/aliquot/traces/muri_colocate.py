@@ -25,7 +25,7 @@ from aliquot.traces.published.muri_model import (
 )
 
 WITH_SIZES: Final = ColocateRules(preference=0.1, grace_s=1.0)
-WITHOUT_SIZES: Final = ColocateRules(preference=0.1, grace_s=3000.0)
+WITHOUT_SIZES: Final = ColocateRules(preference=0.07, grace_s=1000.0)
 
 
 class Colocated:

@@ -18,13 +18,11 @@ SIZES = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 
 
 class ElasticTuning(msgspec.Struct, frozen=True):
-    """Fixed on workloads 1-4."""
+    """Chosen on workloads 1-4 (the rules' defaults too), then left alone."""
 
     rules: ElasticRules = ElasticRules()
     fade: float = 0.5  # weight = (1 + attained / grace) ** -fade
     grace_card_s: float = 4 * 3600
-    power: float = 1.0
-    least_efficiency: float = 0.0  # a size whose speed per card is below this part of the best is not offered
 
 
 class ElasticChooser:
@@ -47,22 +45,18 @@ class ElasticChooser:
         else:
             sizes, speeds = self._sizes(job, held)
         weight = (1 + job.attained / self._tuning.grace_card_s) ** -self._tuning.fade
-        speeds = tuple(speed**self._tuning.power for speed in speeds)
         return ElasticJob(sizes, speeds, held, (now - job.moved_at) * 1000, weight)
 
     def _sizes(self, job: Run, held: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         offered, best = [], 0.0
         for size in SIZES:
             speed = job.speeds.best(packed(size), job.epoch)
-            if speed > best and speed >= self._tuning.least_efficiency * size * (
-                offered[0][1] if offered else 0
-            ):
+            if speed > best:
                 offered.append((size, speed))
                 best = speed
             elif size == held:
                 offered.append((size, max(speed, 1e-12)))
-        sizes, speeds = zip(*offered, strict=True)
-        return sizes, speeds
+        return tuple(size for size, _ in offered), tuple(speed for _, speed in offered)
 
 
 def packed(cards: int) -> Shape:

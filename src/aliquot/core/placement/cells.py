@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from aliquot.core.columns import DIMS, MAX_EDGES
 
+BLOCK: Final = 64
 I8 = npt.NDArray[np.int8]
 I16 = npt.NDArray[np.int16]
 I32 = npt.NDArray[np.int32]
@@ -57,6 +58,7 @@ class Scores(NamedTuple):
     exact: Bool  # [n] False: `loss` is a lower bound, still to be worked out
     mask: U32  # [n] cards it would take
     lost: I8  # [n, 3] whole slots of 2, 4, 8 cards it would break
+    floor: F64  # [blocks of BLOCK rows] never above the least loss or bound in the block
 
 
 def blank_cells(rows: int, cards: int, log: int, full: I32) -> Cells:
@@ -83,4 +85,5 @@ def blank_scores(rows: int) -> Scores:
         exact=np.ones(rows, np.bool_),
         mask=np.zeros(rows, np.uint32),
         lost=np.zeros((rows, 3), np.int8),
+        floor=np.full(-(-rows // BLOCK), np.inf),
     )

@@ -180,7 +180,7 @@ class Placer:
         given, penalty = self._choose_sets(column, rows[:count].tolist())
         self.policy.score(column.request, column.scores, rows, count, given)
         for row, loss in penalty.items():
-            column.scores.loss[row] += loss
+            column.scores.loss[row] += loss  # never negative, so that floors stay floors
 
     def _choose_sets(self, column: _Column, rows: list[int]) -> tuple[U32, dict[int, float]]:
         """Cards for each row where the shape fits, and what their wiring costs; each case is asked once."""

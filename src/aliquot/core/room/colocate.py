@@ -16,7 +16,7 @@ the caller's: it leaves out combinations that do not fit (period: infinity). Pur
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -36,6 +36,10 @@ from aliquot.core.room.grouping import (
 )
 
 F64 = npt.NDArray[np.float64]
+LEAST_PRICE: Final = 0.05
+"""Of the least value per card: below it, hardly anyone would rather join than open."""
+
+
 class Candidates(NamedTuple):
     """Jobs that run or wait, in order of arrival."""
 
@@ -49,7 +53,7 @@ class ColocateRules(msgspec.Struct, frozen=True):
 
     preference: float = 0.1
     grace_s: float = 1.0
-    prices: int = 14  # at most this many prices are tried
+    prices: int = 10  # at most this many prices are tried
     trades: int = 8  # rounds of trading places
 
     @property
@@ -106,7 +110,9 @@ def _find_price(
     jobs: Candidates, sharing: Sharing, capacity: int, rules: ColocateRules, value: F64, line: I64
 ) -> Groups:
     """The groups at the least price found at which they fit; the price is halved in on, on a log scale."""
-    low, high, price = 0.0, 8.0 * float((value / sharing.widths[jobs.width]).max(initial=0.0)), 0.0
+    per_card = value / sharing.widths[jobs.width]
+    high, price = float(per_card.max(initial=0.0)), 0.0
+    low = LEAST_PRICE * float(per_card.min(initial=high))
     best = Groups(np.empty((0, SEATS), np.int64), np.empty(0, np.int64))
     for _ in range(rules.prices):
         groups = open_groups(price, line, jobs.kind, value, sharing, capacity)
@@ -115,8 +121,8 @@ def _find_price(
             if price == 0.0:
                 break
         else:
-            low = price
-        price = (low * high) ** 0.5 if low > 0 else high * 1e-3
+            low = max(low, price)
+        price = (low * high) ** 0.5
     return best
 
 

@@ -1,9 +1,9 @@
 """How many cards each elastic job gets: the shares that save most time, changed only where it pays.
 
-A job offers sizes and how fast it is at each. Its slowness is the time one unit of its work takes, 1 / speed,
-relative to its smallest size; a waiting job has none of it done, so it counts as very slow. The shares lower
-the weighted sum of slownesses. For speeds that rise ever more slowly with cards this sum is convex and small
-steps reach its least; elsewhere (a set that outgrows its node) larger steps are tried too.
+A job offers sizes and how fast it is at each. Its slowness is (smallest size's speed / speed) ** evenness; a
+waiting job counts as very slow. The shares lower the weighted sum of slownesses: with evenness 1 the time per
+unit of work, nearer to 0 what all get through together. For speeds that rise ever more slowly with cards the
+sum is convex and small steps reach its least; elsewhere (a set that outgrows its node) larger ones are tried.
 
 A change stops a job for a while, so each job that changes costs `change_milli` of its slowness: it grows only
 for more than that, and takes cards of another only for more than both of them lose. Whoever changed less than
@@ -39,10 +39,11 @@ class ElasticJob(NamedTuple):
 
 
 class ElasticRules(msgspec.Struct, frozen=True):
-    """When a change is worth its stop: 50 is 5 % of the job's time, 30 s of stopping in 10 minutes."""
+    """`change_milli` of a job's slowness is what its stop costs. Defaults: chosen on Pollux workloads 1-4."""
 
-    change_milli: int = 50
+    change_milli: int = 120
     dwell_ms: int = 120_000
+    evenness_milli: int = 500
 
 
 class Change(NamedTuple):
@@ -64,6 +65,8 @@ def share_cards(
     Raises SpecError for sizes that do not rise from 1 or more, speeds that are not positive, a `held` that is
     none of the sizes, or holdings above capacity.
     """
+    if not (rules.change_milli >= 0 and rules.dwell_ms >= 0 and rules.evenness_milli > 0):
+        raise SpecError("out of range", field="rules", value=rules, hint="0 or more, evenness above 0")
     for at, job in enumerate(jobs):
         _check(at, job)
     shares = _Shares(jobs, capacity, rules)
@@ -76,11 +79,12 @@ def share_cards(
     return tuple(shares.cards)
 
 
-def slowness(job: ElasticJob, cards: int) -> float:
-    """Weighted time of one unit of work with `cards` (0, or one of its sizes)."""
+def slowness(job: ElasticJob, cards: int, rules: ElasticRules = ElasticRules()) -> float:  # noqa: B008 - frozen
+    """Weighted slowness with `cards` (0, or one of its sizes). Sizes 1, 4 at speeds 1, 4: 0.5 with 4 cards."""
     if cards == 0:
         return job.weight * WAITING_SLOWNESS
-    return job.weight * job.speeds[0] / job.speeds[job.sizes.index(cards)]
+    ratio = job.speeds[0] / job.speeds[job.sizes.index(cards)]
+    return float(job.weight * ratio ** (rules.evenness_milli / 1000))
 
 
 class _Shares:
@@ -91,10 +95,8 @@ class _Shares:
         self.levels = [job.sizes.index(job.held) if job.held else -1 for job in jobs]
         self.cards = [job.held for job in jobs]
         self.free = capacity - sum(self.cards)
-        self.times = [
-            [*(job.weight * job.speeds[0] / speed for speed in job.speeds), job.weight * WAITING_SLOWNESS]
-            for job in jobs
-        ]  # by level; the last, level -1, is waiting
+        # By level; the last, level -1, is waiting.
+        self.times = [[slowness(job, size, rules) for size in (*job.sizes, 0)] for job in jobs]
 
     def improve(self) -> bool:
         """Make the best change there is: growth into free cards first, then a transfer."""

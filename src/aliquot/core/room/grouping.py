@@ -50,7 +50,7 @@ def line_up(width: I64, value: F64, widths: I64, places: int) -> I64:
 
 
 def open_groups(price: float, line: I64, kind: I64, value: F64, sharing: Sharing, capacity: int) -> Groups:
-    """The groups that form in line at a `price` per card; they may need up to about twice the `capacity`."""
+    """The groups that form in line at a `price` per card; at too low a price one too many for `capacity`."""
     return Groups(*_open(price, line, kind, value, *sharing, capacity))
 
 
@@ -130,26 +130,28 @@ def _take(members: I64, seat: int, into: I64) -> None:
 def _open(
     price: float, line: I64, kind: I64, value: F64, widths: I64, period: F64, alone: F64, capacity: int
 ) -> tuple[I64, I64]:
-    room = 2 * capacity + 2 * len(widths)
+    # Opening stops with the first group too many: that price is too low, whatever would follow.
+    room = capacity // min(widths) + 1
     members = np.full((room, 4), -1, np.int64)
     width = np.zeros(room, np.int64)
     values = np.zeros(room)
     lone = np.full(4, -1, np.int64)
     grown = np.empty(4, np.int64)
     count = 0
+    left = capacity
     for x in range(len(widths)):
         first = count
-        limit = min(2 * (capacity // widths[x]) + 1, room - count)
+        places = 0
         for job in line[x]:
-            if job < 0:
+            if job < 0 or left < 0:
                 break
             lone[0] = job
             own = worth(x, lone, kind, value, period, alone)
-            best = 0.0
-            where = -1
-            if count - first < limit and own - price * widths[x] > 0.0:
-                best = own - price * widths[x]
-                where = count
+            best = own - price * widths[x]
+            if best <= 0.0 and places == 0:
+                break
+            where = count if best > 0.0 else -1
+            best = max(best, 0.0)
             for group in range(first, count):
                 if members[group, 3] >= 0:
                     continue
@@ -165,9 +167,12 @@ def _open(
                 members[count, 0] = job
                 width[count] = x
                 count += 1
+                left -= widths[x]
+                places += 3
             else:
                 values[where] += best
                 _put(members[where].copy(), job, members[where])
+                places -= 1
     return members[:count].copy(), width[:count].copy()
 
 
@@ -285,12 +290,14 @@ def _trade(members: I64, width: I64, kind: I64, value: F64, period: F64, alone: 
     right = np.empty(4, np.int64)
     for group in range(count):
         values[group] = worth(width[group], members[group], kind, value, period, alone)
-    for _ in range(rounds):
+    # A pair is looked at again only if one of the two changed since: in this round or the one before.
+    changed = np.zeros(count, np.int64)
+    for turn in range(rounds):
         moved = False
         for one in range(count):
             for two in range(one + 1, count):
                 x = width[one]
-                if width[two] != x:
+                if width[two] != x or max(changed[one], changed[two]) < turn - 1:
                     continue
                 before = values[one] + values[two]
                 least = 1e-9 * before
@@ -329,6 +336,8 @@ def _trade(members: I64, width: I64, kind: I64, value: F64, period: F64, alone: 
                     members[two] = right
                     values[one] = worth(x, left, kind, value, period, alone)
                     values[two] = worth(x, right, kind, value, period, alone)
+                    changed[one] = turn
+                    changed[two] = turn
                     moved = True
         if not moved:
             break

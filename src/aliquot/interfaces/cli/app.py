@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -16,6 +15,25 @@ import typer
 from aliquot import __version__
 from aliquot.core.errors import AliquotError
 from aliquot.interfaces.cli.help import Command, Commands, describe_mistake, examples, spell_json
+from aliquot.interfaces.cli.options import (
+    AtOption,
+    Files,
+    JobArgument,
+    JsonFlag,
+    JsonOption,
+    MatrixArgument,
+    MixOption,
+    MovesOption,
+    OfferedOption,
+    PoliciesOption,
+    PolicyOption,
+    ReportOption,
+    SeedOption,
+    SeedsOption,
+    StreamOption,
+    TraceDirOption,
+    WorkloadOption,
+)
 
 if TYPE_CHECKING:
     from aliquot.control.experiments import Experiments
@@ -23,70 +41,6 @@ if TYPE_CHECKING:
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 WRITES_JSON: Final = ("simulate", "compare", "replay")
-
-POLICY, OUTPUT, RUN = "Policy", "Output", "Run"
-
-Files = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="FILE...",
-        show_default=False,
-        help="Documents in YAML or JSON (kinds Cluster, Pool, Job, Queue, SliceClass, Policy), or folders "
-        "of them.",
-    ),
-]
-PolicyOption = Annotated[
-    str | None,
-    typer.Option(
-        "--policy",
-        "-p",
-        metavar="NAME",
-        rich_help_panel=POLICY,
-        help="A policy of the documents, or a built-in one; if absent, the first of the documents, "
-        "else future-packing.",
-    ),
-]
-PoliciesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        "-p",
-        metavar="NAME",
-        rich_help_panel=POLICY,
-        help="A policy of the documents, or a built-in one; give it once for each policy to compare.",
-    ),
-]
-SeedOption = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        min=0,
-        metavar="N",
-        rich_help_panel=POLICY,
-        help="Seed of the policy's random streams, in place of its own.",
-    ),
-]
-JsonOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        metavar="[OUT.json]",
-        rich_help_panel=OUTPUT,
-        help="Write the result as JSON to OUT.json; alone or with -, print it instead of the table.",
-    ),
-]
-JsonFlag = Annotated[
-    bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON instead.")
-]
-ReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--report",
-        metavar="OUT.html",
-        rich_help_panel=OUTPUT,
-        help="Write a report with charts: one HTML file that opens offline, in English and Chinese.",
-    ),
-]
 
 
 def run_app(arguments: Sequence[str], experiments: Callable[[], Experiments]) -> int:
@@ -230,74 +184,14 @@ def _add_replay(app: typer.Typer, experiments: Callable[[], Experiments]) -> Non
         ),
     )
     def openb(
-        workload: Annotated[
-            str,
-            typer.Option(
-                "--workload",
-                "-w",
-                metavar="NAME",
-                rich_help_panel=RUN,
-                help="A pod list of the trace: default, multigpu20, gpushare100, cpu250, gpuspec33, ...",
-            ),
-        ],
-        seeds: Annotated[
-            str,
-            typer.Option(
-                "--seeds", metavar="LIST", rich_help_panel=RUN, help="Orders to run: 42, 42-51 or 1,3,5."
-            ),
-        ] = "42",
-        offered: Annotated[
-            float,
-            typer.Option(
-                "--offered",
-                min=0.01,
-                max=10,
-                metavar="SHARE",
-                rich_help_panel=RUN,
-                help="Stop once this share of all cards has been asked for.",
-            ),
-        ] = 1.3,
-        trace_dir: Annotated[
-            Path | None,
-            typer.Option(
-                "--trace-dir",
-                metavar="DIR",
-                rich_help_panel=RUN,
-                help="Folder that holds openb/ and openb_sequences/; if absent, the folder named by "
-                "ALIQUOT_TRACES, else traces/ in that named by ALIQUOT_SHARED, else ../shared/traces.",
-            ),
-        ] = None,
+        workload: WorkloadOption,
+        seeds: SeedsOption = "42",
+        offered: OfferedOption = 1.3,
+        trace_dir: TraceDirOption = None,
         policy: PoliciesOption = None,
-        stream: Annotated[
-            int,
-            typer.Option(
-                "--stream",
-                min=0,
-                metavar="N",
-                rich_help_panel=POLICY,
-                help="Seed of the policy's random streams.",
-            ),
-        ] = 0,
-        mix: Annotated[
-            str,
-            typer.Option(
-                "--mix",
-                metavar="list|window",
-                rich_help_panel=POLICY,
-                help="Demand known beforehand (list) or learnt on the way (window).",
-            ),
-        ] = "list",
-        moves: Annotated[
-            float,
-            typer.Option(
-                "--moves",
-                min=0,
-                max=1,
-                metavar="SHARE",
-                rich_help_panel=POLICY,
-                help="Share of the placed pods that may be moved to make room.",
-            ),
-        ] = 0.0,
+        stream: StreamOption = 0,
+        mix: MixOption = "list",
+        moves: MovesOption = 0.0,
         json: JsonOption = None,
         report: ReportOption = None,
     ) -> None:
@@ -325,22 +219,9 @@ def _add_explain(app: typer.Typer, experiments: Callable[[], Experiments]) -> No
     )
     def explain(
         files: Files,
-        job: Annotated[
-            str,
-            typer.Argument(
-                metavar="JOB", show_default=False, help="Name of the job; a replica is NAME-0, NAME-1, ..."
-            ),
-        ],
+        job: JobArgument,
         policy: PolicyOption = None,
-        at: Annotated[
-            str | None,
-            typer.Option(
-                "--at",
-                metavar="TIME",
-                rich_help_panel=RUN,
-                help="Look at this time of the run, such as 30m; if absent, when the job is placed.",
-            ),
-        ] = None,
+        at: AtOption = None,
         seed: SeedOption = None,
         json: JsonFlag = False,
     ) -> None:
@@ -366,14 +247,7 @@ def _add_topology(app: typer.Typer) -> None:
         ),
     )
     def topology(
-        file: Annotated[
-            str,
-            typer.Argument(
-                metavar="FILE|-",
-                show_default=False,
-                help="Output of nvidia-smi topo -m; - reads standard input.",
-            ),
-        ],
+        file: MatrixArgument,
         json: JsonFlag = False,
     ) -> None:
         """Read a printed topology matrix and show the machine as understood.

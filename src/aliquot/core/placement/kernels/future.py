@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from aliquot.core.placement.cells import I32, I64, U32, Cells, Request, Scores
+from aliquot.core.placement.cells import BLOCK, I32, I64, U32, Cells, Request, Scores
 from aliquot.core.placement.kernels.fit import after, fit_mask, lowest
 from aliquot.core.placement.kernels.jit import compiled
 from aliquot.core.placement.kernels.values import rehash, sort_falling, value_of
@@ -285,10 +285,12 @@ def decide(
     key = np.empty(table.keys.shape[1], np.int64)
     bound = bound and demands.flat and not rounded
     at = 0
+    scoring = count > 0
+    floored = False
     least = np.inf
     row = 0
-    scoring = count > 0
-    while scoring or row < rows:
+    like = -1
+    while True:
         # 1. rows that changed; 2. bounds that could still win
         if scoring:
             target = changed_rows[at]
@@ -296,41 +298,158 @@ def decide(
             as_bound = bound
             at += 1
             scoring = at < count
+            if like >= 0 and given.shape[0] == 0 and same_row(cells, like, target):
+                copy_scores(cells, scores, worth, like, target)
+                continue
+            like = target
         else:
+            if not floored:
+                floored = True
+                lower_floors(scores, changed_rows, count)
+                least = least_exact(cells, request, scores, scarce, rows, host, barred)
+            row = next_bound(cells, request, scores, scarce, row, rows, host, barred, least)
+            if row >= rows:
+                break
             target = row
             row += 1
-            if row == 1:
-                least = least_exact(cells, request, scores, scarce, rows, host, barred)
-            if scores.exact[target] or cells.host[target] < host or target == barred:
-                continue
-            if scores.loss[target] + extra(cells, request, scores, scarce, target) > least + TIE:
-                continue
             taken = 0
             as_bound = False
         score_row(
             cells, request, scores, demands, table, scarce, worth, taken, as_bound, rounded, scale,
             card_class, target, codes, changed, key, scratch, left,
         )  # fmt: skip
-        if not as_bound and row > 0:
+        if floored:
             least = min(least, scores.loss[target] + extra(cells, request, scores, scarce, target))
+            lower_floor(scores, target // BLOCK)
     if least == np.inf:
         return -1
-    for place in range(rows):
-        if not scores.exact[place] or cells.host[place] < host or place == barred:
-            continue
-        if scores.loss[place] + extra(cells, request, scores, scarce, place) <= least + TIE:
-            return place
-    return -1
+    return first_within(cells, request, scores, scarce, rows, host, barred, least + TIE)
+
+
+@compiled
+def same_row(cells: Cells, one: int, other: int) -> bool:
+    """Whether two rows look the same to every request (host memory apart)."""
+    if (
+        cells.kind[one] != cells.kind[other]
+        or cells.cpu[one] != cells.cpu[other]
+        or cells.usable[one] != cells.usable[other]
+        or cells.idle[one] != cells.idle[other]
+    ):
+        return False
+    for card in range(cells.left.shape[1]):
+        for dim in range(cells.left.shape[2]):
+            if cells.left[one, card, dim] != cells.left[other, card, dim]:
+                return False
+    return True
+
+
+@compiled
+def copy_scores(cells: Cells, scores: Scores, worth: Worth, one: int, other: int) -> None:
+    """Give row `other` what was worked out for row `one`, which looks the same."""
+    scores.loss[other] = scores.loss[one]
+    scores.exact[other] = scores.exact[one]
+    scores.mask[other] = scores.mask[one]
+    for at in range(3):
+        scores.lost[other, at] = scores.lost[one, at]
+    if worth.at[one] == cells.changed[one]:
+        worth.value[other] = worth.value[one]
+        worth.at[other] = cells.changed[other]
+
+
+@compiled
+def lower_floor(scores: Scores, block: int) -> None:
+    """The least loss or bound of a block of rows."""
+    least = np.inf
+    for row in range(block * BLOCK, min((block + 1) * BLOCK, scores.loss.shape[0])):
+        least = min(least, scores.loss[row])
+    scores.floor[block] = least
+
+
+@compiled
+def lower_floors(scores: Scores, rows: I32, count: int) -> None:
+    """The floors of the blocks that hold `rows[:count]`."""
+    if count > scores.floor.shape[0]:
+        for block in range(scores.floor.shape[0]):
+            lower_floor(scores, block)
+        return
+    for at in range(count):
+        lower_floor(scores, rows[at] // BLOCK)
+
+
+@compiled
+def cheapest(scarce: Scarcity, request: Request) -> float:
+    """The least that price and reserve add anywhere."""
+    least = np.inf
+    for kind in range(scarce.price.shape[0]):
+        least = min(least, scarce.price[kind])
+    return least * request.milli if least < np.inf else 0.0
 
 
 @compiled
 def least_exact(
     cells: Cells, request: Request, scores: Scores, scarce: Scarcity, rows: int, host: int, barred: int
 ) -> float:
-    """The least loss among exact rows."""
+    """The least loss among exact rows; blocks whose floor is above it are not looked into."""
     least = np.inf
-    for row in range(rows):
-        if scores.loss[row] == np.inf or not scores.exact[row] or cells.host[row] < host or row == barred:
+    added = cheapest(scarce, request)
+    for block in range((rows + BLOCK - 1) // BLOCK):
+        if scores.floor[block] + added > least:
             continue
-        least = min(least, scores.loss[row] + extra(cells, request, scores, scarce, row))
+        for row in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
+            if scores.loss[row] + added > least or not scores.exact[row]:
+                continue
+            if scores.loss[row] == np.inf or cells.host[row] < host or row == barred:
+                continue
+            least = min(least, scores.loss[row] + extra(cells, request, scores, scarce, row))
     return least
+
+
+@compiled
+def next_bound(
+    cells: Cells,
+    request: Request,
+    scores: Scores,
+    scarce: Scarcity,
+    row: int,
+    rows: int,
+    host: int,
+    barred: int,
+    least: float,
+) -> int:
+    """The first row from `row` on whose bound could still be least or tie with it; `rows` when there is none."""
+    added = cheapest(scarce, request)
+    while row < rows:
+        if row % BLOCK == 0 and scores.floor[row // BLOCK] + added > least + TIE:
+            row += BLOCK
+            continue
+        if not scores.exact[row] and cells.host[row] >= host and row != barred:
+            if scores.loss[row] + extra(cells, request, scores, scarce, row) <= least + TIE:
+                return row
+        row += 1
+    return rows
+
+
+@compiled
+def first_within(
+    cells: Cells,
+    request: Request,
+    scores: Scores,
+    scarce: Scarcity,
+    rows: int,
+    host: int,
+    barred: int,
+    most: float,
+) -> int:
+    """The first exact row whose loss is at most `most`."""
+    added = cheapest(scarce, request)
+    for block in range((rows + BLOCK - 1) // BLOCK):
+        if scores.floor[block] + added > most:
+            continue
+        for row in range(block * BLOCK, min((block + 1) * BLOCK, rows)):
+            if not scores.exact[row] or scores.loss[row] + added > most:
+                continue
+            if cells.host[row] < host or row == barred:
+                continue
+            if scores.loss[row] + extra(cells, request, scores, scarce, row) <= most:
+                return row
+    return -1
