@@ -16,7 +16,7 @@ import numpy as np
 
 from aliquot.core.columns import DIMS
 from aliquot.core.placement.board import Board, View
-from aliquot.core.placement.cells import F64, I32, U32, Cells, Request, Scores, blank_scores
+from aliquot.core.placement.cells import BLOCK, F64, I32, U32, Cells, Request, Scores, blank_scores
 from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies import DEFAULT, Policy, build
 from aliquot.core.placement.policies.blend import Blend
@@ -122,6 +122,8 @@ class Placer:
             column.scores.loss[row] = np.inf
         for choice in found:
             column.scores.loss[choice.row] = kept[choice.row]
+            block = choice.row // BLOCK
+            column.scores.floor[block] = min(column.scores.floor[block], kept[choice.row])
         return tuple(found)
 
     def feasible_rows(self, shape: Shape) -> list[int]:

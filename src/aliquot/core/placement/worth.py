@@ -78,7 +78,7 @@ def code(left: Sequence[int], card_class: int, idle: int) -> int:
 def coarse(cpu: int) -> int:
     """Cpu rounded to 1/64 of itself or finer, to nearest, so that more states share a value.
 
-    93,000 milli-cores count as 92,160 (steps of 2,048), 5,000 as 4,992 (steps of 128); below 64 all are exact.
+    93,000 milli-cores count as 92,160 (steps of 2,048), 5,000 as 4,992 (steps of 128); below 64 it is exact.
     """
     quantum = 1
     while cpu >> COARSE >= 2 * quantum:

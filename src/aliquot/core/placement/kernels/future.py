@@ -416,15 +416,15 @@ def next_bound(
     barred: int,
     least: float,
 ) -> int:
-    """The first row from `row` on whose bound could still be least or tie with it; `rows` when there is none."""
+    """The first row from `row` on whose bound could still be least or tie with it; `rows`: there is none."""
     added = cheapest(scarce, request)
     while row < rows:
         if row % BLOCK == 0 and scores.floor[row // BLOCK] + added > least + TIE:
             row += BLOCK
             continue
-        if not scores.exact[row] and cells.host[row] >= host and row != barred:
-            if scores.loss[row] + extra(cells, request, scores, scarce, row) <= least + TIE:
-                return row
+        open_bound = not scores.exact[row] and cells.host[row] >= host and row != barred
+        if open_bound and scores.loss[row] + extra(cells, request, scores, scarce, row) <= least + TIE:
+            return row
         row += 1
     return rows
 
