@@ -17,6 +17,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from aliquot.bootstrap import prepare
+
+prepare()
+
 REFERENCE_S = 0.63
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"

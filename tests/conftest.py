@@ -17,6 +17,10 @@ from typing import Final
 
 import pytest
 
+from aliquot.bootstrap import prepare
+
+prepare()
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 HASH_SEEDS: Final = ("0", "1")

@@ -10,6 +10,7 @@ from pathlib import Path
 from aliquot.catalog import HardwareCatalog, load_catalog
 from aliquot.config import BUILTIN, load_scenario
 from aliquot.config.environment import read_environment
+from aliquot.config.kernel_cache import keep_kernels
 from aliquot.control.experiments import Experiments, ReplayAsk
 from aliquot.core.errors import NotFoundError
 from aliquot.core.forecast import Forecast
@@ -20,8 +21,14 @@ from aliquot.ports import Clock, Cluster, Journal
 from aliquot.traces.openb import OpenbTrace
 
 
+def prepare() -> None:
+    """What every process does before it plans: find the compiled kernels of earlier runs."""
+    keep_kernels(read_environment(os.environ).cache)
+
+
 def make_experiments() -> Experiments:
     """Experiments in virtual time, on the shipped catalogue."""
+    prepare()
     catalog = load_catalog()
 
     def load(paths: Sequence[Path]) -> Scenario:

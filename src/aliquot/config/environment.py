@@ -11,9 +11,10 @@ USUAL_TRACES = Path("../shared/traces")
 
 
 class Environment(msgspec.Struct, frozen=True):
-    """`trace_folders`: where public traces may be, the likeliest first."""
+    """`trace_folders`: where public traces may be, the likeliest first. `cache`: the user's cache folder."""
 
     trace_folders: tuple[Path, ...]
+    cache: Path
 
 
 def read_environment(variables: Mapping[str, str]) -> Environment:
@@ -23,4 +24,5 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
     folders = [Path(named)] if named else []
     if shared:
         folders.append(Path(shared) / "traces")
-    return Environment((*folders, USUAL_TRACES))
+    cache = variables.get("XDG_CACHE_HOME") or Path(variables.get("HOME") or "/tmp") / ".cache"
+    return Environment((*folders, USUAL_TRACES), Path(cache))
