@@ -51,7 +51,9 @@ def measure(trace: str) -> dict[str, object]:
         row[name] = average
         row[f"{name}_seconds"] = time.perf_counter() - began
         row[f"{name}_ratio"] = average / getattr(PUBLISHED[trace], AGAINST[name])
-    print(f"{trace}: with sizes {row['ours_s_ratio']:.3f}, without {row['ours_l_ratio']:.3f}", file=sys.stderr)
+    print(
+        f"{trace}: with sizes {row['ours_s_ratio']:.3f}, without {row['ours_l_ratio']:.3f}", file=sys.stderr
+    )
     return row
 
 
@@ -72,7 +74,11 @@ def sum_up(rows: list[dict[str, object]]) -> dict[str, object]:
 def print_rows(rows: list[dict[str, object]], summary: dict[str, object]) -> None:
     """Both tables, losing cells and all."""
     baselines = [
-        [row["trace"], row["jobs"], *(f"{row[name]:.1f} ({row[f'{name}_ratio']:.5f})" for name in list(AGAINST)[:3])]
+        [
+            row["trace"],
+            row["jobs"],
+            *(f"{row[name]:.1f} ({row[f'{name}_ratio']:.5f})" for name in list(AGAINST)[:3]),
+        ]
         for row in rows
     ]
     print_table(

@@ -1,9 +1,9 @@
 """Elastic shares against Pollux, Tiresias and Optimus, in the authors' published simulator model and traces.
 
 Workloads 1-4 were used to choose the rules' numbers; 5-8 were not looked at before. Speeds are the measured
-profiles (the published Pollux fits its speed model as it goes), and nobody knows how much work a job has left.
-Must: the Tiresias baseline is reproduced (mean 4,038.2 s), the mean of ours is at most 2,700 s and better than
-Pollux on 6 of 8; striven for: 2,500 s and 8 of 8.
+profiles (the published Pollux fits its speed model as it goes); nobody knows how much work a job has left.
+Must: the Tiresias baseline is reproduced (mean 4,038.2 s), the mean of ours is at most 2,700 s and better
+than Pollux on 6 of 8; striven for: 2,500 s and 8 of 8.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def main() -> None:
     for workload in list_workloads(folder):
         jobs = read_workload(folder, workload, frozenset(speeds))
         theirs = {name: known.average(workload) for name, known in published.items()}
-        rows.append({"workload": workload, "tuned_on": workload in TUNED_ON, **theirs, **measure(jobs, speeds)})
+        rows.append(
+            {"workload": workload, "tuned_on": workload in TUNED_ON, **theirs, **measure(jobs, speeds)}
+        )
     summary = sum_up(rows)
     print_rows(rows, summary)
     write_results("pollux", rows, calibration, wording=WORDING, tuned_on=TUNED_ON, **summary)

@@ -10,7 +10,7 @@ from aliquot.catalog import load_catalog
 from aliquot.config import load_scenario
 from aliquot.core.jobs import Link
 from aliquot.core.slices import resolve_ask
-from aliquot.core.workload import Scenario
+from aliquot.core.workload import Scenario, Standing
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_the_case_is_the_calibrated_one(examples: Path) -> None:
     assert training[0].linked
     assert training[0].job.members[0].link is Link.REQUIRED
     assert scenario.settings("whole-card-spread") is not None
-    assert "Calibrated replay" in scenario.notes[0]
+    assert scenario.standing is Standing.CALIBRATED
 
 
 def test_ten_tasks_of_the_case_fill_a_card_and_eleven_do_not(examples: Path) -> None:

@@ -1,4 +1,4 @@
-"""Groups of jobs on shared cards: who fits whom, what is never broken, and how close to the best on small cases."""
+"""Groups of jobs on shared cards: who fits whom, what never breaks, how near the best small cases come."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ job_lists = st.lists(
             {frozenset({0, 1}), frozenset({2, 3})},
             id="each with one that fits into its gaps",
         ),
-        pytest.param([(1, BOTH, 10.0), (1, BOTH, 20.0)], 1, {frozenset({0})}, id="no gaps: the shorter alone"),
+        pytest.param(
+            [(1, BOTH, 10.0), (1, BOTH, 20.0)], 1, {frozenset({0})}, id="no gaps: the shorter alone"
+        ),
         pytest.param([(2, CPU, 1.0), (1, GPU, 10.0)], 2, {frozenset({0})}, id="widths never mix"),
         pytest.param([(4, CPU, 10.0)], 3, set(), id="wider than all there is: waits"),
         pytest.param([], 3, set(), id="nobody"),
@@ -138,9 +140,7 @@ def test_small_cases_come_close_to_the_best_there_is() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         count = int(rng.integers(3, 7))
-        jobs = candidates(
-            *[(1, int(rng.integers(0, 3)), float(rng.exponential(1e4))) for _ in range(count)]
-        )
+        jobs = candidates(*[(1, int(rng.integers(0, 3)), float(rng.exponential(1e4))) for _ in range(count)])
         sharing, rules = a_sharing(), ColocateRules()
         reached = total_value(colocate(jobs, sharing, 2, rules), jobs, sharing, rules)
         best = max(total_value(groups, jobs, sharing, rules) for groups in every_grouping(count, most=2))

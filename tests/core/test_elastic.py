@@ -1,4 +1,4 @@
-"""Elastic shares: who grows, who shrinks, who is left alone; and the least of the objective on small cases."""
+"""Elastic shares: who grows, who shrinks, who is left alone; and no better share one step away."""
 
 from __future__ import annotations
 
@@ -65,10 +65,16 @@ def neighbours(jobs: list[ElasticJob], cards: tuple[int, ...], capacity: int) ->
     ("jobs", "capacity", "expected"),
     [
         pytest.param([amdahl(4, 0.0), amdahl(4, 0.0)], 8, (4, 4), id="room for all: everyone at his most"),
-        pytest.param([amdahl(8, 0.0), amdahl(8, 0.5)], 8, (5, 3), id="evenness 1: time saved decides, not speed"),
-        pytest.param([amdahl(4, 0.0, held=4), amdahl(4, 0.0)], 4, (2, 2), id="spare cards go to one who waits"),
+        pytest.param(
+            [amdahl(8, 0.0), amdahl(8, 0.5)], 8, (5, 3), id="evenness 1: time saved decides, not speed"
+        ),
+        pytest.param(
+            [amdahl(4, 0.0, held=4), amdahl(4, 0.0)], 4, (2, 2), id="spare cards go to one who waits"
+        ),
         pytest.param([amdahl(4, 0.0)] * 3, 2, (1, 1, 0), id="too few for all: the first ones run"),
-        pytest.param([amdahl(2, 0.0, weight=1.0), amdahl(2, 0.0, weight=3.0)], 1, (0, 1), id="weight goes first"),
+        pytest.param(
+            [amdahl(2, 0.0, weight=1.0), amdahl(2, 0.0, weight=3.0)], 1, (0, 1), id="weight goes first"
+        ),
         pytest.param([], 4, (), id="nobody there"),
     ],
 )
@@ -86,7 +92,10 @@ def test_cards_go_where_they_save_most(
         ),
         pytest.param(ElasticJob((1, 2), (1.0, 1.9), 1, RESTED), ElasticRules(), 2, id="90 % is worth a stop"),
         pytest.param(
-            ElasticJob((1, 2), (1.0, 1.9), 1, 60_000), ElasticRules(), 1, id="changed a minute ago: left alone"
+            ElasticJob((1, 2), (1.0, 1.9), 1, 60_000),
+            ElasticRules(),
+            1,
+            id="changed a minute ago: left alone",
         ),
         pytest.param(ElasticJob((1, 2), (1.0, 1.04)), ElasticRules(), 1, id="a waiting job starts small"),
         pytest.param(

@@ -16,7 +16,9 @@ FOUR = [4, 4, 4]
     ("held", "cards", "expected"),
     [
         pytest.param([((1, 2),)], [2], [((1, 2),)], id="an unchanged size keeps its cards"),
-        pytest.param([((0, 3),), ()], [3, 1], [((0, 3),), ((0, 1),)], id="a start fills the fullest node it fits"),
+        pytest.param(
+            [((0, 3),), ()], [3, 1], [((0, 3),), ((0, 1),)], id="a start fills the fullest node it fits"
+        ),
         pytest.param([((1, 4),)], [8], [((0, 4), (1, 4))], id="a wider one takes whole nodes"),
         pytest.param([((2, 4),)], [2], [((2, 2),)], id="a narrower one stays on its own node"),
         pytest.param(
@@ -38,7 +40,9 @@ def test_more_cards_than_there_are_is_refused() -> None:
 
 
 @given(st.lists(st.integers(0, 6), max_size=6), st.lists(st.integers(0, 6), min_size=6, max_size=6))
-def test_two_rounds_keep_capacity_and_the_seats_of_unchanged_jobs(first: list[int], second: list[int]) -> None:
+def test_two_rounds_keep_capacity_and_the_seats_of_unchanged_jobs(
+    first: list[int], second: list[int]
+) -> None:
     capacity = [4] * 9
     before = seat_jobs(capacity, [()] * len(first), first)
     after = seat_jobs(capacity, before, second[: len(first)])

@@ -37,7 +37,10 @@ def width_menus(draw: st.DrawFn) -> tuple[Width, ...]:
         pytest.param((Width(4, 3.0),), 1000, 4, id="the only width"),
         pytest.param((Width(1, 1.0), Width(2, 1.0)), 0, 1, id="a tie goes to the narrower"),
         pytest.param(
-            (Width(1, 1.0), Width(2, 0.9), Width(4, 4.0)), 300, 1, id="nothing behind one that fails the floor"
+            (Width(1, 1.0), Width(2, 0.9), Width(4, 4.0)),
+            300,
+            1,
+            id="nothing behind one that fails the floor",
         ),
     ],
 )

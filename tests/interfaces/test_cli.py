@@ -142,7 +142,7 @@ def test_compare_puts_policies_side_by_side_with_the_reasons() -> None:
     assert "Why binpack-slices differs from whole-card-fifo:" in done.out
     (use,) = [line for line in done.out.splitlines() if "Utilisation of all cards" in line]
     assert use.split()[-4:] == ["45.0", "%", "82.0", "%"]
-    assert "Calibrated replay" in done.out
+    assert "A calibrated replay, not evidence" in done.out
 
 
 def test_without_policies_the_first_of_the_documents_stands_beside_whole_cards(site: Path) -> None:

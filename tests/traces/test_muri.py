@@ -86,7 +86,9 @@ def test_two_jobs_that_fill_each_others_gaps_take_little_longer_than_one() -> No
     ("cards", "placed"),
     [
         pytest.param([8, 8, 8], [True, True, False], id="two nodes full"),
-        pytest.param([4, 16, 4, 4, 1], [True, False, True, True, True], id="wider ones are skipped once one fails"),
+        pytest.param(
+            [4, 16, 4, 4, 1], [True, False, True, True, True], id="wider ones are skipped once one fails"
+        ),
         pytest.param([16, 1], [True, False], id="both nodes whole"),
         pytest.param([1, 8, 8, 4], [True, True, False, True], id="no whole node left"),
     ],

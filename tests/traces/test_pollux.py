@@ -138,7 +138,9 @@ def test_goodput_is_gain_over_time(toy: Speeds) -> None:
         pytest.param(1, 64, (32, 1), id="a larger one on one card is accumulated"),
     ],
 )
-def test_a_given_batch_is_split_over_cards(toy: Speeds, cards: int, batch: int, split: tuple[int, int]) -> None:
+def test_a_given_batch_is_split_over_cards(
+    toy: Speeds, cards: int, batch: int, split: tuple[int, int]
+) -> None:
     assert toy.fixed_split(cards, batch) == split
 
 

@@ -14,7 +14,7 @@ from aliquot.config.clusters import POOL_LABEL, read_groups
 from aliquot.config.fields import Field, Table, read_fields
 from aliquot.config.jobs import read_job
 from aliquot.config.policies import BUILTIN, read_policy
-from aliquot.config.readers import asked_memory, moment, name, path_name, share, text, whole, words
+from aliquot.config.readers import asked_memory, choice, moment, name, path_name, share, text, whole, words
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
 from aliquot.config.tree import Item, nearest
@@ -24,7 +24,7 @@ from aliquot.core.settings import Settings
 from aliquot.core.slices import SliceClass
 from aliquot.core.speed import Reach, SpeedTable
 from aliquot.core.units import format_memory
-from aliquot.core.workload import Offer
+from aliquot.core.workload import Offer, Standing
 
 API_VERSION: Final = "aliquot.dev/v1"
 
@@ -43,6 +43,7 @@ CLUSTER: Final[Table] = {
     "speeds": Field(lambda item: item),
     "failures": Field(Item.elements),
     "notes": Field(words),
+    "standing": Field(choice(Standing)),
 }
 POOL: Final[Table] = {"site": Field(name), "nodes": Field(Item.elements, required=True)}
 FAILURE: Final[Table] = {
@@ -88,6 +89,7 @@ class Documents:
         self.speeds = SpeedTable()
         self.said: list[str] = []
         self.notes: dict[str, None] = {}
+        self.standing = Standing.WHAT_IF
         self._claimed: dict[tuple[str, str], Item] = {}
         self._speeds_at: Item | None = None
 
@@ -193,6 +195,7 @@ def _take_cluster(document: Document, found: Documents) -> None:
         found.set_speeds(values["speeds"])
     found.failing += values.get("failures", ())
     found.said += values.get("notes", ())
+    found.standing = values.get("standing", found.standing)
 
 
 def _take_pool(document: Document, found: Documents) -> None:

@@ -36,6 +36,7 @@ def load_scenario(paths: Sequence[Path], shelf: Shelf) -> Scenario:
         offers=_in_order(found.offers),
         policies=tuple((name, _complete(settings, found)) for name, settings in (*found.policies, *BUILTIN)),
         speeds=found.speeds,
+        standing=found.standing,
         notes=(*found.said, *found.notes),
         failures=tuple(sorted(found.failures, key=lambda failure: failure[:2])),
     )

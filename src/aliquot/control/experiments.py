@@ -145,7 +145,7 @@ class Experiments:
         observation = Observation(scenario)
         run = Run(scenario, settings, self._engine, (observation,), progress)
         run.finish()
-        return observation.result(name, seed=settings.seed, never=run.never())
+        return observation.result(name, seed=settings.seed, never=run.never(), standing=scenario.standing)
 
 
 def _follow(run: Run, job: JobId, at_ms: int | None) -> tuple[Place | None, int | None]:

@@ -6,12 +6,23 @@ The planner never sees that part.
 
 from __future__ import annotations
 
+from enum import Enum
+
 import msgspec
 
 from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job, Request
 from aliquot.core.settings import Settings
 from aliquot.core.speed import SpeedTable
+
+
+class Standing(Enum):
+    """What kind of evidence a run is; shown beside every figure of it."""
+
+    WHAT_IF = "what-if"  # invented or planned load on a described site
+    REPLAY = "replay"  # a published workload in a model of its cluster
+    CALIBRATED = "calibrated-replay"  # sizes and load were chosen so that a told story's figures come out
+    LIVE = "live"  # measured on the site
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -32,6 +43,7 @@ class Scenario(msgspec.Struct, frozen=True):
     offers: tuple[Offer, ...]
     policies: tuple[tuple[str, Settings], ...]
     speeds: SpeedTable = SpeedTable()
+    standing: Standing = Standing.WHAT_IF
     notes: tuple[str, ...] = ()  # warnings and assumptions to show beside every result
     known_demand: tuple[tuple[Request, int], ...] | None = None  # of the whole list, where it is published
     failures: tuple[tuple[int, str, int | None], ...] = ()  # (at ms, node name, back at ms or None)

@@ -1,8 +1,8 @@
 """The public Muri traces: training jobs with the three stage times of an iteration.
 
-Source of the format: the artifact of Zhao et al., SIGCOMM'22 (Apache-2.0), one CSV per trace; those whose name
-ends in `_pr` submit every job at once. Times are ms in the files and seconds here. How jobs run and share in
-the authors' simulator is `published.muri_model`; this module only reads.
+Source of the format: the artifact of Zhao et al., SIGCOMM'22 (Apache-2.0), one CSV per trace; those whose
+name ends in `_pr` submit every job at once. Times are ms in the files and seconds here. How jobs run and
+share in the authors' simulator is `published.muri_model`; this module only reads.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ PUBLISHED: dict[str, PublishedMuri] = {
 
 
 def read_trace(folder: Path, name: str) -> tuple[MuriJob, ...]:
-    """The jobs of a trace by submit time, then id. Raises NotFoundError or DocumentError (file, row, column)."""
+    """The jobs of a trace by submit time, then id; a broken cell is a DocumentError that names it."""
     path = folder / f"{name}.csv"
     if not path.is_file():
         there = ", ".join(sorted(found.stem for found in folder.glob("trace*.csv"))) or "none"

@@ -31,7 +31,9 @@ WITHOUT_SIZES: Final = ColocateRules(preference=0.07, grace_s=1000.0)
 class Colocated:
     """Asks `colocate` at every event; keeps no state of its own."""
 
-    def __init__(self, columns: Columns, sharing: Sharing, sized: bool, rules: ColocateRules | None = None) -> None:
+    def __init__(
+        self, columns: Columns, sharing: Sharing, sized: bool, rules: ColocateRules | None = None
+    ) -> None:
         self._columns, self._sharing, self._sized = columns, sharing, sized
         self._rules = rules or (WITH_SIZES if sized else WITHOUT_SIZES)
 

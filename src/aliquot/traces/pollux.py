@@ -19,7 +19,7 @@ COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 
 
 class PolluxJob(msgspec.Struct, frozen=True):
-    """One line of a workload. `cards` and `batch` are tuned settings, for schedulers that do not choose them."""
+    """One line of a workload. `cards` and `batch` are tuned, for schedulers that do not choose them."""
 
     name: str
     submitted_s: int

@@ -40,15 +40,15 @@ class ElasticChooser:
 
     def _offer(self, now: int, job: Run) -> ElasticJob:
         held = len(job.nodes)
-        if job.batch is not None:
-            sizes, speeds = (1,), (1.0,)
-        else:
-            sizes, speeds = self._sizes(job, held)
+        sizes, speeds = self._sizes(job, held)
         weight = (1 + job.attained / self._tuning.grace_card_s) ** -self._tuning.fade
         return ElasticJob(sizes, speeds, held, (now - job.moved_at) * 1000, weight)
 
     def _sizes(self, job: Run, held: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        offered, best = [], 0.0
+        if job.batch is not None:
+            return (1,), (1.0,)
+        offered: list[tuple[int, float]] = []
+        best = 0.0
         for size in SIZES:
             speed = job.speeds.best(packed(size), job.epoch)
             if speed > best:

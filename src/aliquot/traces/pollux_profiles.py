@@ -124,13 +124,14 @@ def _pool(by_placement: Mapping[tuple[int, ...], tuple[F64, F64]], scaling: Path
     """Points (nodes, cards, local batch) with mean times: placements and scalability together."""
     sums: dict[tuple[int, int, int], list[F64]] = {}
     for placement, (local, times) in by_placement.items():
-        for at, batch in enumerate(local):
-            sums.setdefault((len(placement), sum(placement), int(batch)), []).append(times[at])
-    points, values = [list(key) for key in sums], [np.mean(found, axis=0) for found in sums.values()]
+        for at, size in enumerate(local):
+            sums.setdefault((len(placement), sum(placement), int(size)), []).append(times[at])
+    points: list[tuple[int, int, int]] = list(sums)
+    values = [np.mean(found, axis=0) for found in sums.values()]
     for line, row in enumerate(read_table(scaling, SCALING_COLUMNS), start=2):
         nodes, cards = (whole(scaling, line, row, key, least=1) for key in ("num_nodes", "num_replicas"))
-        local, step, sync = _timing(scaling, line, row)
-        points.append([nodes, cards, local])
+        batch, step, sync = _timing(scaling, line, row)
+        points.append((nodes, cards, batch))
         values.append(np.array([step, sync]))
     return np.array(points, float), np.array(values, float)
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 import msgspec
 
 from aliquot.core.report.charts import Timeline
 from aliquot.core.report.scorecard import Scorecard
-
-
-class Standing(Enum):
-    """What kind of evidence a run is; shown beside every figure of it."""
-
-    WHAT_IF = "what-if"  # invented or planned load on a described site
-    REPLAY = "replay"  # a published workload in a model of its cluster
-    CALIBRATED = "calibrated-replay"  # sizes and load were chosen so that a told story's figures come out
-    LIVE = "live"  # measured on the site
+from aliquot.core.workload import Standing
 
 
 class RunResult(msgspec.Struct, frozen=True):
@@ -36,3 +26,6 @@ class RunResult(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """Policy and variant, as it is shown."""
         return f"{self.policy} ({self.variant})" if self.variant else self.policy
+
+
+__all__ = ["RunResult", "Standing"]

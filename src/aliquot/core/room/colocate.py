@@ -102,7 +102,9 @@ def total_value(
     for members, width in zip(groups.members, groups.width, strict=True):
         kinds = [int(jobs.kind[job]) if job >= 0 else empty for job in members]
         period = sharing.period[(width, *kinds)]
-        total += sum(value[job] * sharing.alone[width, jobs.kind[job]] / period for job in members if job >= 0)
+        total += sum(
+            value[job] * sharing.alone[width, jobs.kind[job]] / period for job in members if job >= 0
+        )
     return float(total)
 
 

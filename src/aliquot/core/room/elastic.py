@@ -72,7 +72,7 @@ def share_cards(
     shares = _Shares(jobs, capacity, rules)
     if shares.free < 0:
         raise SpecError("jobs hold more than there is", field="capacity", value=capacity)
-    # Every turn lowers the objective by more than LEAST_GAIN, so this ends; the bound guards against rounding.
+    # Every turn lowers the objective by LEAST_GAIN or more, so this ends; the bound is for rounding.
     for _ in range(100 * (len(jobs) + 1)):
         if not shares.improve():
             break
@@ -80,7 +80,7 @@ def share_cards(
 
 
 def slowness(job: ElasticJob, cards: int, rules: ElasticRules = ElasticRules()) -> float:  # noqa: B008 - frozen
-    """Weighted slowness with `cards` (0, or one of its sizes). Sizes 1, 4 at speeds 1, 4: 0.5 with 4 cards."""
+    """Weighted slowness with `cards` (0, or one of its sizes); 0.5 with 4 times the speed, by default."""
     if cards == 0:
         return job.weight * WAITING_SLOWNESS
     ratio = job.speeds[0] / job.speeds[job.sizes.index(cards)]
@@ -141,7 +141,7 @@ class _Shares:
                 if gain > LEAST_GAIN:
                     found.append(Change(at, to, gain, job.sizes[to] - self.cards[at]))
                 if level < 0:
-                    break  # a waiting job begins with its smallest size and grows from there in the next turns
+                    break  # a waiting job begins with its smallest size and grows in the next turns
         return found
 
     def _downs(self) -> list[Change]:

@@ -1,7 +1,7 @@
 """The moves that make groups of jobs on shared cards; `colocate` says what they are for.
 
-Small compiled functions over columns. A group's members are job indices, -1 an empty place, empty places
-last, all of one width. `line` [widths, places] holds the jobs of a width by falling value, -1 behind the last.
+Small compiled functions over columns. A group's members are job indices of one width, -1 an empty place,
+empty places last. `line` [widths, places] holds the jobs of a width by falling value, -1 behind the last.
 Equal gains go to the earlier group and the earlier job.
 """
 
@@ -54,12 +54,12 @@ def open_groups(price: float, line: I64, kind: I64, value: F64, sharing: Sharing
     return Groups(*_open(price, line, kind, value, *sharing, capacity))
 
 
-def fill_cards(
-    groups: Groups, line: I64, kind: I64, value: F64, sharing: Sharing, capacity: int
-) -> Groups:
+def fill_cards(groups: Groups, line: I64, kind: I64, value: F64, sharing: Sharing, capacity: int) -> Groups:
     """Give cards that are left to whoever gains most per card: one who waits, or one who moves out."""
     at_work = _at_work(groups, len(kind))
-    return Groups(*_fill(*groups, line, kind, value, *sharing, capacity, at_work))
+    widths, period, alone = sharing
+    found = _fill(*groups, line, kind, value, widths, period, alone, capacity, at_work)
+    return Groups(*found)
 
 
 def join_groups(groups: Groups, line: I64, kind: I64, value: F64, sharing: Sharing) -> Groups:
@@ -100,7 +100,7 @@ def worth(x: int, members: I64, kind: I64, value: F64, period: F64, alone: F64) 
     if members[3] >= 0:
         d = kind[members[3]]
         total += value[members[3]] * alone[x, d]
-    return total / period[x, a, b, c, d]
+    return float(total / period[x, a, b, c, d])
 
 
 @compiled

@@ -9,6 +9,7 @@ other would, their memory fits, and nobody falls below the speed he was promised
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -63,7 +64,7 @@ def choose_width(
     """
     _check(widths, floor)
     least = floor.at(load_milli) * widths[0].speed / widths[0].cards
-    open_widths = []
+    open_widths: list[Width] = []
     for width in widths:
         if open_widths and width.speed / width.cards < least:
             break
@@ -85,7 +86,7 @@ def serial_order(work_ms: Sequence[int]) -> tuple[int, ...]:
 
 def _check(widths: Sequence[Width], floor: EfficiencyFloor) -> None:
     cards = [0, *(width.cards for width in widths)]
-    if len(cards) < 2 or any(low >= high for low, high in zip(cards, cards[1:], strict=False)):
+    if len(cards) < 2 or any(low >= high for low, high in pairwise(cards)):
         raise SpecError("must rise from 1 or more", field="widths", value=cards[1:])
     if not all(width.speed > 0 for width in widths):
         raise SpecError("must be above 0", field="widths.speed", value=[width.speed for width in widths])

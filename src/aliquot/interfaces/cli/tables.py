@@ -10,16 +10,9 @@ from rich.table import Table
 from aliquot.core.report.compare import compare
 from aliquot.core.report.metrics import METRICS, Group
 from aliquot.core.report.result import RunResult, Standing
-from aliquot.core.report.wording import format_value, why_sentence
+from aliquot.core.report.wording import STANDINGS, format_value, why_sentence
 
 _GROUPS = {Group.USE: "Use", Group.WASTE: "Waste", Group.TIME: "Time", Group.JOBS: "Jobs"}
-_STANDINGS = {
-    Standing.CALIBRATED: (
-        "A calibrated replay: sizes and load were chosen so that the told figures come out. "
-        "It shows how they can arise; it is no evidence that they will."
-    ),
-    Standing.REPLAY: "A replay of a published workload in a model of its cluster.",
-}
 
 
 def scorecard_table(results: Sequence[RunResult]) -> Table:
@@ -60,7 +53,7 @@ def difference_lines(results: Sequence[RunResult]) -> Iterator[str]:
 
 def standing_lines(results: Sequence[RunResult]) -> Iterator[str]:
     """What kind of evidence this is, then every assumption and note once."""
-    said = [_STANDINGS[result.standing] for result in results if result.standing in _STANDINGS]
+    said = [STANDINGS[result.standing].en for result in results if result.standing is not Standing.WHAT_IF]
     said += [f"Assumed: {text}" for result in results for text in result.assumptions]
     said += [f"Note: {text}" for result in results for text in result.notes]
     yield from dict.fromkeys(said)

@@ -1,6 +1,6 @@
 """How jobs run and share in the Muri authors' simulator: overheads, yarn placement, the period of a group.
 
-Rules of a replay, not decisions. As in the artifact of SIGCOMM'22: 8 nodes of 8 cards; everybody is placed anew
+Rules of a replay, not decisions. As in the artifact of SIGCOMM'22: 8 nodes of 8 cards; all are placed anew
 at every event (an arrival or an end); **every running job loses its start overhead at every event**, whether
 it moved or not, and in a group the sum over its members; memory is not modelled. What a `Chooser` decides is
 carried out as decided; it may be told more than a live site knows, such as the time a job still needs.
@@ -57,7 +57,7 @@ class Columns(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a chooser decides at an event: the order it keeps its jobs in, who runs, how fast, at what loss."""
+    """What a chooser decides at an event: the order of its jobs, who runs, how fast, at what loss."""
 
     order: I64
     jobs: I64
@@ -212,7 +212,9 @@ def _cycle(order: tuple[Stages, ...]) -> float:
 def _sharing_table(kinds: Sequence[Sequence[tuple[str, float, Stages]]]) -> Sharing:
     count = max(len(found) for found in kinds)
     if count > MOST_KINDS:
-        raise SpecError("too many kinds of job of one width", field="trace", value=count, hint=f"{MOST_KINDS}")
+        raise SpecError(
+            "too many kinds of job of one width", field="trace", value=count, hint=f"{MOST_KINDS}"
+        )
     alone = np.ones((len(WIDTHS), count))
     period = np.full((len(WIDTHS), *(count + 1,) * SEATS), np.inf)
     for x, found in enumerate(kinds):
@@ -228,5 +230,3 @@ def _sharing_table(kinds: Sequence[Sequence[tuple[str, float, Stages]]]) -> Shar
 
 def _overhead(job: MuriJob) -> float:
     return float(OVERHEAD_S.get(job.model, OTHER_OVERHEAD_S)[WIDTHS.index(job.cards)])
-
-

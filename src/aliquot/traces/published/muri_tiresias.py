@@ -1,8 +1,8 @@
-"""Tiresias-L as the Muri authors simulate it: three queues by attained card-time, FIFO inside, node fit ignored.
+"""Tiresias-L as the Muri authors simulate it: three queues by attained card-time, node fit ignored.
 
-A job goes to the end of the next queue when its time so far x cards passes 3,250 and 7,200 card-seconds; a
-running job's passing is an event of its own. Cards are counted over the whole cluster. After each event the
-pending jobs of a queue stand behind its running ones.
+Inside a queue the first comes first. A job goes to the end of the next queue when its time so far x cards
+passes 3,250 and 7,200 card-seconds; a running job's passing is an event of its own. Cards are counted over the
+whole cluster. After each event the pending jobs of a queue stand behind its running ones.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from aliquot.core.columns import I64
 from aliquot.core.errors import SpecError
@@ -17,6 +18,8 @@ from aliquot.core.placement.kernels.jit import compiled
 from aliquot.traces.published.muri_model import CARDS, F64, Columns
 
 LIMITS_CARD_S = (3250, 7200)
+ROUNDING_CARD_S = 1e-6
+Flags = npt.NDArray[np.bool_]
 
 
 def replay_tiresias(columns: Columns, capacity: int = CARDS) -> F64:
@@ -58,13 +61,13 @@ def _demote(queues: list[I64], running: I64, level: I64, card_s: F64) -> None:
     """Move running jobs that passed their queue's limit to the end of the next, one queue at a time."""
     for job in running:
         at = int(level[job])
-        if at < len(LIMITS_CARD_S) and card_s[job] >= LIMITS_CARD_S[at]:
+        if at < len(LIMITS_CARD_S) and card_s[job] >= LIMITS_CARD_S[at] - ROUNDING_CARD_S:
             queues[at] = queues[at][queues[at] != job]
             queues[at + 1] = np.append(queues[at + 1], job)
             level[job] = at + 1
 
 
-def _run(queues: list[I64], cards: I64, runs: np.ndarray[tuple[int], np.dtype[np.bool_]], capacity: int) -> None:
+def _run(queues: list[I64], cards: I64, runs: Flags, capacity: int) -> None:
     """Who runs now, and the order in each queue afterwards."""
     free = capacity
     for at, queue in enumerate(queues):
@@ -73,7 +76,7 @@ def _run(queues: list[I64], cards: I64, runs: np.ndarray[tuple[int], np.dtype[np
 
 
 @compiled
-def _pass(queue: I64, cards: I64, runs: np.ndarray[tuple[int], np.dtype[np.bool_]], free: int) -> int:
+def _pass(queue: I64, cards: I64, runs: Flags, free: int) -> int:
     for job in queue:
         runs[job] = cards[job] <= free
         if runs[job]:
@@ -81,9 +84,7 @@ def _pass(queue: I64, cards: I64, runs: np.ndarray[tuple[int], np.dtype[np.bool_
     return free
 
 
-def _next_jump(
-    queues: list[I64], runs: np.ndarray[tuple[int], np.dtype[np.bool_]], had: F64, cards: I64, now: float
-) -> float:
+def _next_jump(queues: list[I64], runs: Flags, had: F64, cards: I64, now: float) -> float:
     """When the next running job passes its limit, rounded up to whole seconds of its run time."""
     found = math.inf
     for queue, limit in zip(queues, LIMITS_CARD_S, strict=False):

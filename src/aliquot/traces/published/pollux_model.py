@@ -2,7 +2,7 @@
 
 These are the rules of a replay, not decisions: who gets which cards comes from a `Chooser`. Goodput is steps
 per second times what a step is worth: a batch of B instead of B0 is worth `gain` steps of B0, from the
-gradient statistics measured at that epoch. Rules as in the artifact of OSDI'21: rounds of 60 s, a pause of 30 s
+gradient statistics measured at that epoch. As in the artifact of OSDI'21: rounds of 60 s, a pause of 30 s
 whenever a job's cards change (its first start included), an epoch's end rounded to a whole second.
 
 Not modelled, as there: interference between jobs, loading times, a fitted (hence wrong at first) speed model.
@@ -144,7 +144,8 @@ class Speeds:
             batches, times = measured
             if not batches[0] <= local <= batches[-1]:
                 return None
-            return tuple(float(np.interp(local, batches, times[:, at])) for at in range(2))  # type: ignore[return-value] - two columns
+            step, sync = (float(np.interp(local, batches, times[:, at])) for at in range(2))
+            return step, sync
         query = np.array([min(len(shape), MOST_PROFILED_NODES), sum(shape), local], float)
         mixed = interpolate(self.profile.points, self.profile.times, query)
         return None if mixed is None else (float(mixed[0]), float(mixed[1]))

@@ -1,4 +1,4 @@
-"""The Tiresias baseline of the Pollux simulator: two queues by attained service, tuned job sizes, no elasticity.
+"""The Tiresias baseline of the Pollux simulator: two queues by attained service, tuned sizes, not elastic.
 
 A job moves to the second queue once it has had 16 card-hours; inside a queue the first comes first. Running
 jobs keep their cards; a job that starts takes free cards from the node that has most of them left.

@@ -1,0 +1,191 @@
+"""The life of every job as far as people ask for it: those that are there, and the last that are over.
+
+Built from events only, so that a restart builds the same. It decides nothing and nothing depends on it. One
+thread writes; any may read, since a life is replaced and never changed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from aliquot.control.kept import Kept
+from aliquot.control.views import AttemptView, CardGrant, Exit
+from aliquot.core.events import (
+    Ended,
+    Event,
+    Granted,
+    JobCancelled,
+    JobSubmitted,
+    Moved,
+    Outcome,
+    Started,
+    StartRefused,
+    Stopping,
+)
+from aliquot.core.grants import Placement
+from aliquot.core.ids import JobId
+from aliquot.core.jobs import Job
+from aliquot.core.lifecycle import Phase
+from aliquot.core.records import JobRecord
+from aliquot.core.world import World
+
+KEPT_OVER: Final = 10_000
+
+KeptOf = Callable[[JobId], Kept | None]
+ExitsOf = Callable[[JobId, int], tuple[Exit | None, ...]]
+Forget = Callable[[Sequence[JobId]], None]
+_OfJob = JobCancelled | Granted | Moved | Started | StartRefused | Stopping | Ended
+
+
+class Life(msgspec.Struct, frozen=True):
+    """One job. `owner` is None where nothing recorded says whose it is."""
+
+    job: Job
+    phase: Phase
+    owner: int | None
+    name: str
+    attempts: tuple[AttemptView, ...] = ()
+    is_cancelled: bool = False
+    over_ms: int | None = None
+
+
+class Chronicle:
+    """Lives by id, in order of submission. Sees what the loop has recorded.
+
+    `forget` is told of those over for so long that `kept` others ended after them.
+    """
+
+    def __init__(
+        self,
+        kept_of: KeptOf,
+        exits_of: ExitsOf,
+        forget: Forget = lambda jobs: None,
+        *,
+        kept: int = KEPT_OVER,
+    ) -> None:
+        self.lives: dict[JobId, Life] = {}
+        self._kept_of, self._exits_of, self._forget, self._kept = kept_of, exits_of, forget, kept
+        self._over: deque[JobId] = deque()
+
+    def resume(self, events: Iterable[Event], world: World) -> None:
+        """After a restart: all that is still on record, and who lives without his beginning being so."""
+        self._note(events, world)
+        for job, record in world.jobs.items():
+            if job not in self.lives:
+                self.lives[job] = self._found(record, world)
+        self.lives = dict(sorted(self.lives.items(), key=lambda entry: entry[1].job.seq))
+
+    def see(self, events: Sequence[Event], world: World) -> None:
+        """Called after `events` were recorded and folded into `world`."""
+        self._note(events, world)
+        old = [self._over.popleft() for _ in range(max(0, len(self._over) - self._kept))]
+        for job in old:
+            del self.lives[job]
+        if old:
+            self._forget(old)
+
+    def _note(self, events: Iterable[Event], world: World) -> None:
+        touched: dict[JobId, int] = {}
+        for event in events:
+            if isinstance(event, JobSubmitted):
+                self._begin(event.job)
+                touched[event.job.id] = event.at
+            elif isinstance(event, _OfJob) and event.job in self.lives:
+                self.lives[event.job] = _after(self.lives[event.job], event)
+                touched[event.job] = event.at
+        for job, at in touched.items():
+            record = world.jobs.get(job)
+            if record is not None:
+                self.lives[job] = replace(self.lives[job], phase=record.phase)
+            elif self.lives[job].over_ms is None:
+                self._end(job, at)
+
+    def _begin(self, job: Job) -> None:
+        if job.id not in self.lives:
+            kept = self._kept_of(job.id)
+            name, owner = (kept.name, kept.owner) if kept is not None else ("", None)
+            self.lives[job.id] = Life(job, Phase.PENDING, owner, name)
+
+    def _end(self, job: JobId, at: int) -> None:
+        life = self.lives[job]
+        attempts = tuple(
+            attempt if attempt.outcome is None else replace(attempt, exits=self._exits_of(job, attempt.number))
+            for attempt in life.attempts
+        )
+        outcome = attempts[-1].outcome if attempts else None
+        phase = Phase.CANCELLED if life.is_cancelled else Phase.FAILED
+        if outcome == Outcome.SUCCEEDED.value:
+            phase = Phase.SUCCEEDED
+        self.lives[job] = replace(life, phase=phase, attempts=attempts, over_ms=at)
+        self._over.append(job)
+
+    def _found(self, record: JobRecord, world: World) -> Life:
+        """A life whose beginning is not on record any more."""
+        kept = self._kept_of(record.job.id)
+        grants = world.grants.get(record.job.id, ())
+        began = record.since_ms if record.phase is not Phase.STARTING else None
+        attempts: tuple[AttemptView, ...] = ()
+        if grants:
+            holds = tuple(card_grant(grant.placement) for grant in grants)
+            attempts = (AttemptView(record.attempt, record.since_ms, holds, started_ms=began),)
+        return Life(
+            record.job,
+            record.phase,
+            None if kept is None else kept.owner,
+            "" if kept is None else kept.name,
+            attempts,
+            record.cancelled,
+        )
+
+
+def card_grant(placement: Placement) -> CardGrant:
+    """`placement` as people see it."""
+    return CardGrant(
+        str(placement.node),
+        tuple(placement.cards),
+        placement.whole,
+        placement.vector.compute,
+        placement.vector.memory,
+        placement.cpu,
+        placement.host,
+    )
+
+
+def _after(life: Life, event: _OfJob) -> Life:
+    match event:
+        case JobCancelled():
+            return replace(life, is_cancelled=True)
+        case Granted():
+            holds = tuple(card_grant(placement) for placement in event.placements)
+            return replace(
+                life, attempts=(*life.attempts, AttemptView(event.attempt, event.at, holds))
+            )
+        case Moved():
+            return _with_last(life, event.attempt, holds=_moved(life, event))
+        case Started():
+            return _with_last(life, event.attempt, started_ms=event.at)
+        case StartRefused():
+            return _with_last(life, event.attempt, ended_ms=event.at, outcome="refused", text=event.reason)
+        case Ended():
+            return _with_last(life, event.attempt, ended_ms=event.at, outcome=event.outcome.value)
+        case Stopping():
+            return life
+
+
+def _with_last(life: Life, number: int, **changes: object) -> Life:
+    """The newest attempt with `changes`, where it is the one spoken of."""
+    if not life.attempts or life.attempts[-1].number != number:
+        return life
+    return replace(life, attempts=(*life.attempts[:-1], replace(life.attempts[-1], **changes)))
+
+
+def _moved(life: Life, event: Moved) -> tuple[CardGrant, ...]:
+    holds = list(life.attempts[-1].holds) if life.attempts else []
+    if event.member < len(holds):
+        holds[event.member] = card_grant(event.placement)
+    return tuple(holds)

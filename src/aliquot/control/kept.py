@@ -1,0 +1,28 @@
+"""What is stored beside a submission: whose it is, how it is called, and what only the engine can read."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """`payload` is the engine's own, as JSON."""
+
+    owner: int
+    name: str
+    command: tuple[str, ...]
+    cwd: str
+    payload: msgspec.Raw
+
+
+_DECODER = msgspec.json.Decoder(Kept)
+
+
+def encode_kept(kept: Kept) -> bytes:
+    """`kept` as JSON."""
+    return msgspec.json.encode(kept)
+
+
+def decode_kept(body: bytes) -> Kept:
+    """What `body` says; raises msgspec.MsgspecError."""
+    return _DECODER.decode(body)

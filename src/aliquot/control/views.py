@@ -1,0 +1,183 @@
+"""What goes in and out of a live service, as plain records: the words of the API, its client and its documents.
+
+Times are milliseconds of the Unix epoch, memory is MiB, compute thousandths of a card. None is unknown, or
+not to be known by the caller.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from aliquot.control.experiments import Explanation
+
+
+class Caller(NamedTuple):
+    """Who speaks, as the kernel says."""
+
+    uid: int
+    gid: int
+
+
+class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A job to run. `spec` is that of a document of kind Job: gpu, cpu, memory, queue, priority, estimate."""
+
+    command: tuple[str, ...]
+    spec: dict[str, Any] = {}
+    name: str = ""
+    cwd: str = "/"
+    env: dict[str, str] = {}
+    umask: int = 0o022
+    time: str | None = None  # such as 4h; then the job is ended
+    grace: str = "10s"  # between TERM and KILL
+    warn: str = ""  # a signal such as USR1, sent `warnBefore` before TERM
+    warn_before: str = msgspec.field(default="30s", name="warnBefore")
+    retries: int = 0
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """On the disk: this job will not be lost."""
+
+    id: str
+
+
+class Exit(msgspec.Struct, frozen=True):
+    """How one member of an attempt ended. `status` is the exit code that a shell would report."""
+
+    how: str
+    status: int
+    reason: str = ""  # who ended it: cancelled, time-limit, ...
+    text: str = ""
+    wall_ms: int = 0
+    user_ms: int = 0
+    system_ms: int = 0
+    max_rss_kib: int = 0
+
+
+class CardGrant(msgspec.Struct, frozen=True):
+    """What one member holds on its node."""
+
+    node: str
+    cards: tuple[str, ...]
+    whole: bool
+    compute_milli: int  # of each card
+    memory_mib: int  # of each card
+    cpu_milli: int
+    host_mib: int
+
+
+class AttemptView(msgspec.Struct, frozen=True):
+    """One attempt. `outcome`: succeeded, failed, lost or refused; None while it is not over."""
+
+    number: int
+    granted_ms: int
+    holds: tuple[CardGrant, ...]
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    outcome: str | None = None
+    text: str = ""
+    exits: tuple[Exit | None, ...] = ()
+
+
+class JobSummary(msgspec.Struct, frozen=True):
+    """A job in a list. `phase`: pending, starting, running, stopping, succeeded, failed or cancelled."""
+
+    id: str
+    name: str
+    owner: int
+    user: str
+    queue: str
+    priority: int
+    phase: str
+    cards: int
+    attempt: int
+    submitted_ms: int
+    started_ms: int | None = None
+    over_ms: int | None = None
+    exit_status: int | None = None
+
+
+class JobDetail(msgspec.Struct, frozen=True):
+    """A job with its attempts, oldest first. `command` and `cwd` are for its owner only."""
+
+    job: JobSummary
+    attempts: tuple[AttemptView, ...]
+    position: int | None = None  # in the queue, from 1
+    waiting: int = 0
+    is_cancelled: bool = False
+    command: tuple[str, ...] | None = None
+    cwd: str | None = None
+    output: str | None = None  # the file its output goes to
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it is left."""
+        return self.job.over_ms is not None
+
+
+class CardUse(msgspec.Struct, frozen=True):
+    """One job on a card."""
+
+    job: str
+    user: str
+    compute_milli: int
+    memory_mib: int
+
+
+class CardView(msgspec.Struct, frozen=True):
+    """One card and what is granted of it. `state`: ok, drained, faulty or away."""
+
+    node: str
+    index: int
+    uuid: str
+    model: str
+    pci: str
+    numa: int | None
+    memory_mib: int
+    state: str
+    free_compute_milli: int
+    free_memory_mib: int
+    jobs: tuple[CardUse, ...] = ()
+
+
+class QueueView(msgspec.Struct, frozen=True):
+    """One queue: what waits, what runs, what it holds."""
+
+    name: str
+    priority: int
+    waiting: int
+    running: int
+    cards_milli: int  # thousandths of a card
+
+
+class LiveExplanation(msgspec.Struct, frozen=True):
+    """Why a job is where it is. Without `is_scored` the terms of its choice were not kept over a restart."""
+
+    explanation: Explanation
+    is_scored: bool = False
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What serves here."""
+
+    version: str
+    driver: str
+    policy: str
+    nodes: tuple[str, ...]
+    cards: int
+    notes: tuple[str, ...]  # what a person should know
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """Every answer that is an error."""
+
+    error: str
+    field: str = ""
+    hint: str = ""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """It was done, or noted on the disk to be done."""
+
+    done: bool = True
