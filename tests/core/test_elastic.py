@@ -149,14 +149,15 @@ def test_sizes_and_sums_keep_their_bounds(
 
 @given(st.lists(concave_jobs(), min_size=1, max_size=5), st.integers(0, 8))
 @settings(max_examples=100, deadline=None)
-def test_nobody_waits_while_another_has_more_than_enough_to_spare(jobs: list[ElasticJob], spare: int) -> None:
+def test_nobody_waits_while_the_others_together_could_spare_his_cards(
+    jobs: list[ElasticJob], spare: int
+) -> None:
     jobs = [job._replace(weight=1.0) for job in jobs]
     capacity = sum(job.held for job in jobs) + spare
     cards = share_cards(jobs, capacity)
-    spare_now = capacity - sum(cards)
-    for waits in (at for at, count in enumerate(cards) if count == 0):
-        need = jobs[waits].sizes[0] - spare_now
-        assert all(count - job.sizes[0] < need for job, count in zip(jobs, cards, strict=True) if count)
+    given_up = sum(count - job.sizes[0] for job, count in zip(jobs, cards, strict=True) if count)
+    could_spare = capacity - sum(cards) + given_up
+    assert all(job.sizes[0] > could_spare for job, count in zip(jobs, cards, strict=True) if count == 0)
 
 
 @given(st.lists(concave_jobs(), min_size=1, max_size=4), st.lists(st.integers(0, 3), min_size=1, max_size=12))

@@ -291,6 +291,11 @@ def test_what_can_never_fit_is_told_from_what_has_to_wait() -> None:
     assert why(site, "too-big").gate is Gate.NEVER
 
 
+def test_a_gang_that_asks_for_more_cards_than_there_are_can_never_start() -> None:
+    site = WorldBuilder().node("a", 4).node("b", 4).submit("gang", [a_request(4)] * 3)
+    assert why(site, "gang").gate is Gate.NEVER
+
+
 def test_a_job_held_by_the_order_alone_has_no_reasons() -> None:
     site = WorldBuilder().node("n", 4).submit("wide", cards=5).submit("small")
     assert (why(site, "small").gate, why(site, "small").reasons) == (Gate.ORDER, ())

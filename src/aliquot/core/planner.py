@@ -67,9 +67,16 @@ def explain_wait(
     for request in _largest_first(record.job):
         if desk.seat(request) is None:
             reasons = desk.reasons(request)
-            gate = Gate.NEVER if desk.never(request) else Gate.FIT
+            gate = Gate.NEVER if desk.never(request) or _outgrows(desk, record.job) else Gate.FIT
             return Wait(job_id, gate, reasons)
     return Wait(job_id, Gate.ORDER)
+
+
+def _outgrows(desk: Desk, job: Job) -> bool:
+    """Whether the members together ask for more whole cards than the site has for any of them."""
+    whole = [request for request in job.members if request.whole]
+    asked = sum(request.cards for request in whole)
+    return asked > max((desk.cards_for(request) for request in whole), default=asked)
 
 
 def _ordered(world: Frozen, settings: Settings) -> Iterator[JobId]:

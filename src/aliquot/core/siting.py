@@ -105,6 +105,11 @@ class Desk:
         kinds = self.world.kinds
         return all(can_never(option, shape, kinds) for option, shape in self.memo.options(request))
 
+    def cards_for(self, request: Request) -> int:
+        """Cards of the site, free or not, that may serve `request`."""
+        eligible = self.memo.options(request)[0][1].eligible
+        return sum(eligible[record.kind].bit_count() for record in self.world.nodes.values())
+
     def placement(self, seat: Seat) -> Placement:
         """`seat` in identities."""
         node = self.world.nodes[self.world.node_at[seat.row]].node

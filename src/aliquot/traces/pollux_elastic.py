@@ -28,7 +28,7 @@ class ElasticTuning(msgspec.Struct, frozen=True):
 class ElasticChooser:
     """Keeps nothing from round to round: what a job holds and since when is in its run."""
 
-    def __init__(self, tuning: ElasticTuning = ElasticTuning()) -> None:  # noqa: B008 - frozen
+    def __init__(self, tuning: ElasticTuning = ElasticTuning()) -> None:  # noqa: B008 - a frozen value
         self._tuning = tuning
 
     def choose(self, now: int, jobs: Sequence[Run]) -> Mapping[str, Nodes]:

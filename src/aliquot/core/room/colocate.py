@@ -66,7 +66,7 @@ def colocate(
     jobs: Candidates,
     sharing: Sharing,
     capacity: int,
-    rules: ColocateRules = ColocateRules(),  # noqa: B008 - frozen
+    rules: ColocateRules = ColocateRules(),  # noqa: B008 - a frozen value
 ) -> Groups:
     """The groups that run on `capacity` cards: (members [groups, 4], -1 is an empty place; width [groups]).
 
@@ -93,7 +93,7 @@ def total_value(
     groups: Groups,
     jobs: Candidates,
     sharing: Sharing,
-    rules: ColocateRules = ColocateRules(),  # noqa: B008 - frozen
+    rules: ColocateRules = ColocateRules(),  # noqa: B008 - a frozen value
 ) -> float:
     """What `colocate` raises: the sum of speeds relative to running alone, times their values."""
     value = worth_of_speed(jobs, sharing, rules)

@@ -58,7 +58,7 @@ class Change(NamedTuple):
 def share_cards(
     jobs: Sequence[ElasticJob],
     capacity: int,
-    rules: ElasticRules = ElasticRules(),  # noqa: B008 - frozen
+    rules: ElasticRules = ElasticRules(),  # noqa: B008 - a frozen value
 ) -> tuple[int, ...]:
     """Cards of each job, in their order: 0 (waits) or one of its sizes; at most `capacity` in all.
 
@@ -79,7 +79,7 @@ def share_cards(
     return tuple(shares.cards)
 
 
-def slowness(job: ElasticJob, cards: int, rules: ElasticRules = ElasticRules()) -> float:  # noqa: B008 - frozen
+def slowness(job: ElasticJob, cards: int, rules: ElasticRules = ElasticRules()) -> float:  # noqa: B008 - a frozen value
     """Weighted slowness with `cards` (0, or one of its sizes); 0.5 with 4 times the speed, by default."""
     if cards == 0:
         return job.weight * WAITING_SLOWNESS
@@ -113,10 +113,26 @@ class _Shares:
             if pair is not None and (best_pair is None or pair[0] > best_pair[0] + LEAST_GAIN):
                 best_pair = pair
         if best_pair is None:
-            return False
+            return any(self._gather(up) for up in ups if self.levels[up.job] < 0)
         self._apply(best_pair[1])
         self._apply(best_pair[2])
         return True
+
+    def _gather(self, up: Change) -> bool:
+        """Start a waiting job on cards of several others, the cheapest steps first, or nothing."""
+        levels, cards, free, net = self.levels.copy(), self.cards.copy(), self.free, up.gain
+        while up.cards > self.free:
+            steps = [down for down in self._downs() if down.level == self.levels[down.job] - 1]
+            if not steps:
+                break
+            step = min(steps, key=lambda down: (down.gain / down.cards, down.job))
+            net += step.gain
+            self._apply(step)
+        if up.cards <= self.free and net > LEAST_GAIN:
+            self._apply(up)
+            return True
+        self.levels, self.cards, self.free = levels, cards, free
+        return False
 
     def _taker(self, ups: list[Change], down: Change) -> tuple[float, Change, Change] | None:
         for up in ups:

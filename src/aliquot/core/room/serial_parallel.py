@@ -54,7 +54,7 @@ def choose_width(
     widths: Sequence[Width],
     work: float,
     load_milli: int,
-    floor: EfficiencyFloor = EfficiencyFloor(),  # noqa: B008 - frozen
+    floor: EfficiencyFloor = EfficiencyFloor(),  # noqa: B008 - a frozen value
 ) -> Width:
     """The width with which `work` (in units of speed x ms) ends soonest, among those above the floor.
 

@@ -1,8 +1,8 @@
 """Tiresias-L as the Muri authors simulate it: three queues by attained card-time, node fit ignored.
 
 Inside a queue the first comes first. A job goes to the end of the next queue when its time so far x cards
-passes 3,250 and 7,200 card-seconds; a running job's passing is an event of its own. Cards are counted over the
-whole cluster. After each event the pending jobs of a queue stand behind its running ones.
+passes 3,250 and 7,200 card-seconds; a running job's passing is an event of its own. Cards are counted over
+the whole cluster. After each event the pending jobs of a queue stand behind its running ones.
 """
 
 from __future__ import annotations

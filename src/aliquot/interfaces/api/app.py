@@ -1,0 +1,110 @@
+"""Requests into calls, answers into responses, mistakes into `Mistake` with the right status."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as Path
+
+from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.views import Caller, Mistake
+from aliquot.core.errors import AliquotError, NotFoundError, SpecError, TemporaryError
+from aliquot.interfaces.api.openapi import describe_api
+from aliquot.interfaces.api.output import Chunk
+from aliquot.interfaces.api.routes import ROUTES, Call, Desk, Route
+
+MOST_BODY: Final = 4 << 20
+OFFSET, FILE, OVER = "Aliquot-Offset", "Aliquot-File", "Aliquot-Over"
+
+_LOG: Final = logging.getLogger("aliquot.api")
+_STATUS: Final[tuple[tuple[type[AliquotError], int], ...]] = (
+    (SpecError, 422),
+    (NotFoundError, 404),
+    (ForbiddenError, 403),
+    (ConflictError, 409),
+    (UnavailableError, 503),
+    (TemporaryError, 503),
+)
+_FULL: Final = 507
+_ENCODER: Final = msgspec.json.Encoder()
+_Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(desk: Desk) -> Starlette:
+    """The application over `desk`. The caller is `scope["state"]["peer"]`, put there by the server."""
+    described = _ENCODER.encode(describe_api(ROUTES, desk.site.version))
+
+    async def describe(request: Request) -> Response:
+        return Response(described, media_type="application/json")
+
+    paths = [Path(route.path, partial(_answer, desk, route), methods=[route.method]) for route in ROUTES]
+    paths.append(Path("/openapi.json", describe, methods=["GET"]))
+    return Starlette(
+        routes=paths,
+        exception_handlers={HTTPException: _refuse_http, AliquotError: _refuse, Exception: _fail},
+    )
+
+
+async def _answer(desk: Desk, route: Route, request: Request) -> Response:
+    try:
+        query = msgspec.convert(dict(request.query_params), route.query, strict=False)
+        body = None if route.body is None else msgspec.json.decode(await _body(request), type=route.body)
+    except msgspec.ValidationError as error:
+        return _mistake(422, _spec_mistake(error))
+    except msgspec.DecodeError as error:
+        return _mistake(400, Mistake(f"the body is not JSON: {error}", hint="see /openapi.json"))
+    caller: Caller = request.scope["state"]["peer"]
+    answer = await route.answer(desk, Call(caller, request.path_params, query, body))
+    if isinstance(answer, Chunk):
+        headers = {OFFSET: str(answer.offset), FILE: str(answer.file), OVER: str(answer.is_over).lower()}
+        return Response(answer.body, media_type="application/octet-stream", headers=headers)
+    return Response(_ENCODER.encode(answer), status_code=route.status, media_type="application/json")
+
+
+async def _body(request: Request) -> bytes:
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > MOST_BODY:
+            raise HTTPException(413, f"a body of more than {MOST_BODY >> 20} MiB")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _spec_mistake(error: msgspec.ValidationError) -> Mistake:
+    """`Expected `int`, got `str` - at `$.retries`` names its field after the dollar sign."""
+    text, _, place = str(error).partition(" - at ")
+    return Mistake(text, field=place.strip("`").removeprefix("$").removeprefix("."), hint="see /openapi.json")
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    if isinstance(error, UnavailableError) and error.is_full:
+        status = _FULL
+    if isinstance(error, SpecError):
+        return _mistake(status, Mistake(error.message, error.field, error.hint))
+    return _mistake(status, Mistake(str(error)))
+
+
+async def _refuse_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    hint = "see /openapi.json" if error.status_code in {404, 405} else ""
+    return _mistake(error.status_code, Mistake(error.detail, field=request.url.path, hint=hint))
+
+
+async def _fail(request: Request, error: Exception) -> Response:
+    _LOG.error("%s %s", request.method, request.url.path, exc_info=error)
+    return _mistake(500, Mistake("a bug in Aliquot; its log has the details"))
+
+
+def _mistake(status: int, mistake: Mistake) -> Response:
+    body: Any = _ENCODER.encode(mistake)
+    return Response(body, status_code=status, media_type="application/json")

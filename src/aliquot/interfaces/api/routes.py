@@ -1,0 +1,195 @@
+"""What may be asked over HTTP: one row per route, from which both the answers and the description come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+
+from aliquot.control.service import Service
+from aliquot.control.views import (
+    Accepted,
+    Caller,
+    CardView,
+    Done,
+    JobDetail,
+    JobSummary,
+    LiveExplanation,
+    QueueView,
+    Site,
+    Submission,
+)
+from aliquot.interfaces.api.bell import Bell
+from aliquot.interfaces.api.output import Chunk, read_chunk
+
+POLL_S: Final = 0.05  # how often a followed file is looked at
+_Patience = Annotated[float, msgspec.Meta(ge=0, le=60, description="Seconds to wait for it.")]
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No parameters."""
+
+
+class Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`over`: those that are over too. `mine`: the caller's only. `limit`: the newest so many."""
+
+    over: bool = True
+    mine: bool = False
+    limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+
+class Looking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """With `phase`, the answer comes once the job's phase is another, or `timeout` seconds have passed."""
+
+    phase: str | None = None
+    timeout: _Patience = 0.0
+
+
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """From `offset` on; `file` as the last answer named it. Waits up to `timeout` seconds for something new."""
+
+    attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    member: Annotated[int, msgspec.Meta(ge=0)] = 0
+    offset: Annotated[int, msgspec.Meta(ge=0)] = 0
+    file: Annotated[int, msgspec.Meta(ge=0)] = 0
+    timeout: _Patience = 0.0
+
+
+class Signal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A signal by number."""
+
+    signal: Annotated[int, msgspec.Meta(ge=1, le=64)]
+
+
+class Drain(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether the node is to take no new work."""
+
+    drained: bool = True
+
+
+class Call(NamedTuple):
+    """One request, read and checked."""
+
+    caller: Caller
+    path: Mapping[str, str]
+    query: Any
+    body: Any
+
+
+class Desk(NamedTuple):
+    """What answers are made from."""
+
+    service: Service
+    bell: Bell
+    site: Site
+
+
+class Route(NamedTuple):
+    """`gives` is the type of the answer; bytes are an output file's."""
+
+    method: str
+    path: str
+    answer: Callable[[Desk, Call], Awaitable[object]]
+    says: str
+    gives: Any
+    query: type[msgspec.Struct] = Nothing
+    body: type[msgspec.Struct] | None = None
+    status: int = 200
+
+
+async def _site(desk: Desk, call: Call) -> Site:
+    return desk.site
+
+
+async def _submit(desk: Desk, call: Call) -> Accepted:
+    return Accepted(await asyncio.wrap_future(desk.service.submit(call.caller, call.body)))
+
+
+async def _jobs(desk: Desk, call: Call) -> list[JobSummary]:
+    query: Listing = call.query
+    owner = call.caller.uid if query.mine else None
+    return desk.service.jobs(over=query.over, owner=owner, most=query.limit)
+
+
+async def _job(desk: Desk, call: Call) -> JobDetail:
+    query: Looking = call.query
+    name = call.path["job"]
+    if query.phase is not None:
+        await desk.bell.until(
+            lambda: desk.service.life(name).phase.value != query.phase, query.timeout
+        )
+    return desk.service.job(call.caller, name)
+
+
+async def _cancel(desk: Desk, call: Call) -> Done:
+    await asyncio.wrap_future(desk.service.cancel(call.caller, call.path["job"]))
+    return Done()
+
+
+async def _signal(desk: Desk, call: Call) -> Done:
+    body: Signal = call.body
+    reached = await asyncio.wrap_future(
+        desk.service.signal(call.caller, call.path["job"], body.signal)
+    )
+    return Done(reached)
+
+
+async def _output(desk: Desk, call: Call) -> Chunk:
+    query: Reading = call.query
+    name, end = call.path["job"], asyncio.get_running_loop().time() + query.timeout
+    while True:
+        # asked before the file is read: what is over then writes no more
+        is_over = desk.service.life(name).over_ms is not None
+        path = desk.service.output(call.caller, name, query.attempt, query.member)
+        owner = desk.service.life(name).owner
+        chunk = read_chunk(path, query.offset, query.file, owner if desk.service.parts.uid == 0 else None)
+        left = end - asyncio.get_running_loop().time()
+        if chunk.body or is_over or left <= 0 or desk.bell.is_closed:
+            return chunk._replace(is_over=is_over and chunk.is_end)
+        if path is None:
+            await desk.bell.wait(left)
+        else:
+            await asyncio.sleep(min(left, POLL_S))
+
+
+async def _explain(desk: Desk, call: Call) -> LiveExplanation:
+    return await asyncio.wrap_future(desk.service.explain(call.path["job"]))
+
+
+async def _gpus(desk: Desk, call: Call) -> list[CardView]:
+    return desk.service.cards()
+
+
+async def _queues(desk: Desk, call: Call) -> list[QueueView]:
+    return desk.service.queues()
+
+
+async def _drain(desk: Desk, call: Call) -> Done:
+    body: Drain = call.body
+    await asyncio.wrap_future(
+        desk.service.drain(call.caller, call.path["node"], drained=body.drained)
+    )
+    return Done()
+
+
+ROUTES: Final = (
+    Route("GET", "/v1", _site, "What serves here.", Site),
+    Route(
+        "POST", "/v1/jobs", _submit, "Submit a job; it is on the disk when this is answered.", Accepted,
+        body=Submission, status=201,
+    ),
+    Route("GET", "/v1/jobs", _jobs, "Jobs in order of submission.", list[JobSummary], Listing),
+    Route("GET", "/v1/jobs/{job}", _job, "One job, now or once its phase changes.", JobDetail, Looking),
+    Route("POST", "/v1/jobs/{job}/cancel", _cancel, "Give a job up.", Done),
+    Route(
+        "POST", "/v1/jobs/{job}/signal", _signal, "Send a signal; done is false where nothing runs.", Done,
+        body=Signal,
+    ),
+    Route("GET", "/v1/jobs/{job}/output", _output, "What a job has printed, from an offset on.", bytes, Reading),
+    Route("GET", "/v1/jobs/{job}/explain", _explain, "Why a job is where it is, or waits.", LiveExplanation),
+    Route("GET", "/v1/gpus", _gpus, "Cards, what is free of them, and who holds what.", list[CardView]),
+    Route("GET", "/v1/queues", _queues, "Queues, what waits and runs in them.", list[QueueView]),
+    Route("POST", "/v1/nodes/{node}/drain", _drain, "Give a node no new work, or work again.", Done, body=Drain),
+)  # fmt: skip  # one row per route

@@ -1,0 +1,138 @@
+"""Listens on a Unix socket and learns from the kernel who is on the other end of each connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from aliquot.control.errors import UnavailableError
+from aliquot.control.service import Service
+from aliquot.control.views import Caller, Site
+from aliquot.core.errors import SpecError
+from aliquot.interfaces.api.app import make_app
+from aliquot.interfaces.api.bell import Bell
+from aliquot.interfaces.api.routes import Desk
+
+_UCRED: Final = struct.Struct("=iII")  # pid, uid, gid
+_LONGEST: Final = 107  # bytes the kernel allows for the name of a socket
+
+
+class _Protocol(H11Protocol):
+    """HTTP whose requests carry the `Caller` in their state."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, "peer": caller_of(transport.get_extra_info("socket"))}
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to whoever runs it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def serve(service: Service, path: Path, site: Site, on_ready: Callable[[], None], *, mode: int) -> None:
+    """Start `service` and answer for it at `path` until SIGTERM or SIGINT; then stop it. Jobs go on.
+
+    `mode`: permissions of the socket. Raises SpecError where `path` cannot be listened on, UnavailableError
+    where the service could not go on by itself.
+    """
+    listening = listen(path, mode)
+    try:
+        asyncio.run(_serve(service, listening, site, on_ready))
+    finally:
+        listening.close()
+        path.unlink(missing_ok=True)
+    if service.failure is not None:
+        raise UnavailableError(f"the service stopped: {service.failure}") from service.failure
+
+
+def listen(path: Path, mode: int) -> socket.socket:
+    """A socket at `path`; one left by a service that is gone is replaced. Raises SpecError."""
+    if len(os.fsencode(path)) > _LONGEST:
+        raise SpecError(
+            f"a path of more than {_LONGEST} bytes", field="--socket", value=str(path), hint="a shorter one"
+        )
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_dead(path)
+        listening.bind(str(path))
+        path.chmod(mode)
+        listening.listen(512)
+    except OSError as error:
+        listening.close()
+        raise SpecError(
+            f"cannot listen at {path}: {error.strerror or error}", field="--socket", value=str(path),
+            hint="a path in a folder you may write",
+        ) from error  # fmt: skip  # one thought
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def caller_of(connection: socket.socket) -> Caller:
+    """Who connected, as the kernel noted it then."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+    _, uid, gid = _UCRED.unpack(credentials)
+    return Caller(uid, gid)
+
+
+async def _serve(
+    service: Service, listening: socket.socket, site: Site, on_ready: Callable[[], None]
+) -> None:
+    bell = Bell()
+    app = make_app(Desk(service, bell, site))
+    config = uvicorn.Config(
+        app, http=_Protocol, ws="none", lifespan="off", access_log=False, log_config=None,
+        timeout_graceful_shutdown=2, server_header=False,
+    )  # fmt: skip  # options only
+    server = _Server(config)
+
+    def leave() -> None:
+        server.should_exit = True
+        bell.close()
+
+    def change() -> None:
+        bell.ring()
+        if service.failure is not None:
+            loop.call_soon_threadsafe(leave)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leave)
+    service.on_change = change
+    service.start()
+    try:
+        on_ready()
+        await server.serve(sockets=[listening])
+    finally:
+        await asyncio.to_thread(service.stop)
+
+
+def _remove_dead(path: Path) -> None:
+    """Take away a socket that nobody listens at. Raises SpecError where somebody does."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise SpecError(
+        f"another service answers at {path}", field="--socket", value=str(path), hint="stop it, or another path"
+    )
