@@ -9,7 +9,8 @@ from aliquot.control.encode import encode_json
 from aliquot.core.planner import Memo
 from aliquot.core.settings import Discipline
 from aliquot.core.steps import Gate, Place, Wait
-from tests.support.build import L40S, a_node, a_request
+from aliquot.core.topology.wiring import pcie
+from tests.support.build import L40S, a_node, a_request, card_id
 from tests.support.planning import carried_out, gates, nodes_of, placements, planned, settings, why
 from tests.support.worlds import WorldBuilder
 
@@ -336,3 +337,18 @@ def test_waits_carry_no_reasons_until_somebody_asks() -> None:
     (wait,) = decided.steps
     assert isinstance(wait, Wait)
     assert wait.reasons == ()
+
+
+def test_a_second_chatty_job_of_one_card_hangs_on_another_uplink() -> None:
+    """Two switches of two cards each at 24 GB/s: two jobs of 15 GB/s would share an uplink and stall."""
+    site = WorldBuilder().node(a_node("n", 4, wiring=pcie(4, 2, 4)))
+    site.submit("first", a_request(1, traffic=15_000)).submit("second", a_request(1, traffic=15_000))
+    placed = placements(carried_out(site))
+    switch = {card_id("n", slot): slot // 2 for slot in range(4)}
+    assert {switch[cards[0]] for ((_, cards),) in placed.values()} == {0, 1}
+
+
+def test_a_chatty_job_of_one_card_goes_to_a_node_whose_uplink_is_free() -> None:
+    site = WorldBuilder().node(a_node("a", 2, wiring=pcie(2, 2, 2))).node(a_node("b", 2, wiring=pcie(2, 2, 2)))
+    site.submit("first", a_request(1, traffic=15_000)).submit("second", a_request(1, traffic=15_000))
+    assert sorted(nodes_of(carried_out(site)).values()) == [["a"], ["b"]]

@@ -114,7 +114,9 @@ class Chronicle:
     def _end(self, job: JobId, at: int) -> None:
         life = self.lives[job]
         attempts = tuple(
-            attempt if attempt.outcome is None else replace(attempt, exits=self._exits_of(job, attempt.number))
+            attempt
+            if attempt.outcome is None
+            else replace(attempt, exits=self._exits_of(job, attempt.number))
             for attempt in life.attempts
         )
         outcome = attempts[-1].outcome if attempts else None
@@ -162,9 +164,7 @@ def _after(life: Life, event: _OfJob) -> Life:
             return replace(life, is_cancelled=True)
         case Granted():
             holds = tuple(card_grant(placement) for placement in event.placements)
-            return replace(
-                life, attempts=(*life.attempts, AttemptView(event.attempt, event.at, holds))
-            )
+            return replace(life, attempts=(*life.attempts, AttemptView(event.attempt, event.at, holds)))
         case Moved():
             return _with_last(life, event.attempt, holds=_moved(life, event))
         case Started():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from aliquot.control.chronicle import Life
-from aliquot.control.experiments import Explanation
 from aliquot.control.views import LiveExplanation
 from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo, explain_wait
@@ -30,18 +29,17 @@ def explain_live(
     is_scored = place is not None and bool(grants) and grants[0].id.attempt == place.attempt
     if not is_scored and grants:
         place = Place(job.id, grants[0].id.attempt, tuple(grant.placement for grant in grants))
-    said = Explanation(
+    return LiveExplanation(
         job=job.id,
+        phase=life.phase.value,
         policy=policy,
         placement=tuple(part for part, weight in settings.policy if weight > 0),
         at_ms=now,
         submitted_ms=job.submitted_ms,
         placed_ms=life.attempts[-1].granted_ms if life.attempts and not waits else None,
-        over=life.over_ms is not None,
         place=place if grants else None,
+        is_scored=is_scored,
         wait=explain_wait(frozen, settings, job.id, memo, now) if waits else None,
         position=keys.index(job.id) + 1 if waits else None,
-        waiting=len(keys) if waits else len(frozen.pending),
-        nodes=frozen.rows,
+        waiting=len(frozen.pending),
     )
-    return LiveExplanation(said, is_scored)

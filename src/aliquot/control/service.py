@@ -119,7 +119,7 @@ class Service:
         world = record.resume()
         self.chronicle = Chronicle(self._kept_of, parts.exits, record.forget)
         self.intake = Intake(parts.machine, parts.clock.now, record.attach)
-        observers = (self.chronicle, self.intake, *parts.observers, self)
+        observers: tuple[Observer, ...] = (self.chronicle, self.intake, *parts.observers, self)
         self.loop = Loop(self.intake, parts.clock, record, parts.settings, observers)
         self.loop.world = world
         self.chronicle.resume(record.replay(), world)
@@ -187,7 +187,9 @@ class Service:
 
     # --- looking -----------------------------------------------------------------------------------------
 
-    def jobs(self, *, over: bool = True, owner: int | None = None, most: int | None = None) -> list[JobSummary]:
+    def jobs(
+        self, *, over: bool = True, owner: int | None = None, most: int | None = None
+    ) -> list[JobSummary]:
         """Jobs in order of submission, newest last; the last `most` of those asked for."""
         lives = [
             life
@@ -292,7 +294,7 @@ class Service:
         for errand, answer in self._take_errands():
             try:
                 answer.set_result(errand())
-            except Exception as error:  # noqa: BLE001  # whoever asked is told
+            except Exception as error:  # whoever asked is told
                 answer.set_exception(error)
 
     def _take_errands(self) -> Iterator[tuple[Callable[[], Any], Future[Any]]]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from aliquot.control.experiments import Explanation
+from aliquot.core.steps import Place, Wait
 
 
 class Caller(NamedTuple):
@@ -152,10 +152,24 @@ class QueueView(msgspec.Struct, frozen=True):
 
 
 class LiveExplanation(msgspec.Struct, frozen=True):
-    """Why a job is where it is. Without `is_scored` the terms of its choice were not kept over a restart."""
+    """Why a job is where it is, or waits.
 
-    explanation: Explanation
+    `place` is given while it holds something, `wait` while it waits, neither once it is over. Without
+    `is_scored` only the placements are known: what the choice cost is not kept over a restart.
+    """
+
+    job: str
+    phase: str
+    policy: str
+    placement: tuple[str, ...]  # names of what scores: one, or several that are weighed together
+    at_ms: int
+    submitted_ms: int
+    placed_ms: int | None = None
+    place: Place | None = None
     is_scored: bool = False
+    wait: Wait | None = None
+    position: int | None = None  # in the queue, from 1
+    waiting: int = 0
 
 
 class Site(msgspec.Struct, frozen=True):

@@ -66,6 +66,7 @@ def shapes_of(
                 milli=request.cards * FULL if request.whole else _milli(request, chosen),
                 spec=spec,
                 need=need,
+                sought=request.traffic_mbs > 0,
             )
         )
     return tuple(shapes)

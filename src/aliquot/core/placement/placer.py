@@ -10,7 +10,7 @@ asks a `SetChooser`, which knows the wiring.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from aliquot.core.placement.policies.rows import NO_CARDS, fit_masks
 from aliquot.core.placement.policies.valued import Measure, ValuePolicy
 from aliquot.core.placement.shapes import Hardware, Shape, step, without_host
 
+MOST_SCORES: Final = 16_000_000  # cached scores in all, about 22 bytes each
 NOT_GIVEN: U32 = np.zeros(0, np.uint32)
 
 
@@ -73,7 +74,7 @@ class Placer:
         self._generation = -1
         self._noticed = 0
         self._columns: dict[Shape, _Column] = {}
-        self._by_id: dict[int, tuple[Shape, _Column]] = {}
+        self._column_of: dict[Shape, _Column] = {}
         self._scratch: I32 = np.zeros(0, np.int32)
 
     @property
@@ -102,7 +103,7 @@ class Placer:
         column = self._column(shape)
         count = self.board.changed_since(column.seen, self._scratch)
         column.seen = self.board.length
-        if self._chooser is not None and shape.cards > 1 and count:
+        if count and self._has_chooser_for(shape):
             self.score_rows(column, self._scratch, count)
             count = 0
         row = self.policy.pick(column.request, column.scores, self._scratch, count, shape.host, barred)
@@ -176,13 +177,16 @@ class Placer:
 
     def score_rows(self, column: _Column, rows: I32, count: int) -> None:
         """Score `rows[:count]` anew, cards chosen by the chooser where several are asked for."""
-        if self._chooser is None or column.shape.cards < 2:
+        if not self._has_chooser_for(column.shape):
             self.policy.score(column.request, column.scores, rows, count, NOT_GIVEN)
             return
         given, penalty = self._choose_sets(column, rows[:count].tolist())
         self.policy.score(column.request, column.scores, rows, count, given)
         for row, loss in penalty.items():
             column.scores.loss[row] += loss  # never negative, so that floors stay floors
+
+    def _has_chooser_for(self, shape: Shape) -> bool:
+        return self._chooser is not None and (shape.cards > 1 or (shape.sought and shape.cards == 1))
 
     def _choose_sets(self, column: _Column, rows: list[int]) -> tuple[U32, dict[int, float]]:
         """Cards for each row where the shape fits, and what their wiring costs; each case is asked once."""
@@ -216,7 +220,7 @@ class Placer:
         if self._generation != self.board.generation:
             self._generation = self.board.generation
             self._scratch = np.zeros(max(self.board.cells.kind.shape[0], 1), np.int32)
-            self._columns, self._by_id = {}, {}
+            self._columns, self._column_of = {}, {}
             self._noticed = -1
             self.policy.begin(self.board, self._mix, self._seed)
         if self._noticed != self.board.length:
@@ -225,16 +229,18 @@ class Placer:
             self._noticed = self.board.length
 
     def _column(self, shape: Shape) -> _Column:
-        """By identity first: hashing a shape costs more than a decision should."""
-        known = self._by_id.get(id(shape))
-        if known is not None and known[0] is shape:
-            return known[1]
+        """Shapes that differ in host memory only share a column. All are dropped when they grow too large."""
+        known = self._column_of.get(shape)
+        if known is not None:
+            return known
         bare = without_host(shape)
         column = self._columns.get(bare)
         if column is None:
+            if len(self._columns) * self.board.cells.kind.shape[0] > MOST_SCORES:
+                self._columns, self._column_of = {}, {}
             column = _Column(bare, self.board)
             self._columns[bare] = column
-        self._by_id[id(shape)] = (shape, column)
+        self._column_of[shape] = column
         return column
 
 

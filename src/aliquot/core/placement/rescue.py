@@ -85,7 +85,7 @@ class _Homes:
 
     def __init__(self, placer: Placer) -> None:
         self._placer = placer
-        self._known: dict[tuple[int, int], Choice | None] = {}
+        self._known: dict[tuple[Shape, int], Choice | None] = {}
 
     def of(self, moved: Movable) -> Choice | None:
         first = self._choose(moved.shape, -1)
@@ -94,7 +94,7 @@ class _Homes:
         return self._choose(moved.shape, moved.row)
 
     def _choose(self, shape: Shape, barred: int) -> Choice | None:
-        key = (id(shape), barred)
+        key = (shape, barred)
         if key not in self._known:
             self._known[key] = self._placer.choose(shape, barred)
         return self._known[key]

@@ -7,6 +7,7 @@ node share one shape, and with it every cached score; so a shape knows nothing o
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -29,7 +30,7 @@ class Hardware(NamedTuple):
     cpu: int
 
 
-class Shape(msgspec.Struct, frozen=True):
+class Shape(msgspec.Struct, frozen=True, cache_hash=True):
     """What one member of a job asks of one node.
 
     cpu       milli-cores                       host      MiB of host memory
@@ -38,6 +39,8 @@ class Shape(msgspec.Struct, frozen=True):
     eligible  per kind: bit mask of the cards that may serve it; 0: may not. Without cards any bit: yes
     milli     GPU milli of the whole shape: `cards` * 1000 when whole
     spec      the group of models it accepts, as the caller numbers them
+    need      whatever the chooser of sets has to know; equal needs are one column of scores
+    sought    the chooser is asked even for a single card: it matters which uplink the card hangs on
     """
 
     cpu: int
@@ -48,7 +51,8 @@ class Shape(msgspec.Struct, frozen=True):
     eligible: tuple[int, ...]
     milli: int
     spec: int = 0
-    need: object = None
+    need: Hashable = None
+    sought: bool = False
 
 
 def without_host(shape: Shape) -> Shape:

@@ -48,7 +48,7 @@ class Looking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From `offset` on; `file` as the last answer named it. Waits up to `timeout` seconds for something new."""
+    """From `offset` on; `file` as the last answer named it; `timeout`: how long to wait for something."""
 
     attempt: Annotated[int, msgspec.Meta(ge=1)] | None = None
     member: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -104,7 +104,8 @@ async def _site(desk: Desk, call: Call) -> Site:
 
 
 async def _submit(desk: Desk, call: Call) -> Accepted:
-    return Accepted(await asyncio.wrap_future(desk.service.submit(call.caller, call.body)))
+    job: str = await asyncio.wrap_future(desk.service.submit(call.caller, call.body))
+    return Accepted(job)
 
 
 async def _jobs(desk: Desk, call: Call) -> list[JobSummary]:
@@ -117,9 +118,7 @@ async def _job(desk: Desk, call: Call) -> JobDetail:
     query: Looking = call.query
     name = call.path["job"]
     if query.phase is not None:
-        await desk.bell.until(
-            lambda: desk.service.life(name).phase.value != query.phase, query.timeout
-        )
+        await desk.bell.until(lambda: desk.service.life(name).phase.value != query.phase, query.timeout)
     return desk.service.job(call.caller, name)
 
 
@@ -130,9 +129,7 @@ async def _cancel(desk: Desk, call: Call) -> Done:
 
 async def _signal(desk: Desk, call: Call) -> Done:
     body: Signal = call.body
-    reached = await asyncio.wrap_future(
-        desk.service.signal(call.caller, call.path["job"], body.signal)
-    )
+    reached = await asyncio.wrap_future(desk.service.signal(call.caller, call.path["job"], body.signal))
     return Done(reached)
 
 
@@ -168,9 +165,7 @@ async def _queues(desk: Desk, call: Call) -> list[QueueView]:
 
 async def _drain(desk: Desk, call: Call) -> Done:
     body: Drain = call.body
-    await asyncio.wrap_future(
-        desk.service.drain(call.caller, call.path["node"], drained=body.drained)
-    )
+    await asyncio.wrap_future(desk.service.drain(call.caller, call.path["node"], drained=body.drained))
     return Done()
 
 
@@ -187,9 +182,9 @@ ROUTES: Final = (
         "POST", "/v1/jobs/{job}/signal", _signal, "Send a signal; done is false where nothing runs.", Done,
         body=Signal,
     ),
-    Route("GET", "/v1/jobs/{job}/output", _output, "What a job has printed, from an offset on.", bytes, Reading),
+    Route("GET", "/v1/jobs/{job}/output", _output, "What a job has printed.", bytes, Reading),
     Route("GET", "/v1/jobs/{job}/explain", _explain, "Why a job is where it is, or waits.", LiveExplanation),
     Route("GET", "/v1/gpus", _gpus, "Cards, what is free of them, and who holds what.", list[CardView]),
     Route("GET", "/v1/queues", _queues, "Queues, what waits and runs in them.", list[QueueView]),
-    Route("POST", "/v1/nodes/{node}/drain", _drain, "Give a node no new work, or work again.", Done, body=Drain),
+    Route("POST", "/v1/nodes/{node}/drain", _drain, "No new work for a node, or work again.", Done, body=Drain),
 )  # fmt: skip  # one row per route

@@ -134,5 +134,8 @@ def _remove_dead(path: Path) -> None:
             path.unlink()
             return
     raise SpecError(
-        f"another service answers at {path}", field="--socket", value=str(path), hint="stop it, or another path"
+        f"another service answers at {path}",
+        field="--socket",
+        value=str(path),
+        hint="stop it",
     )

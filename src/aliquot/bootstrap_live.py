@@ -1,0 +1,55 @@
+"""The ways into a live site, for the command line. Nothing heavy is loaded before a service is started.
+
+Apart from `bootstrap`, so that a command that only asks a service does not load what an experiment needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from aliquot.client import Client
+from aliquot.control.live import Live, Ready, ServeAsk
+from aliquot.control.views import Submission
+
+SOCKET: Final = "aliquot.sock"
+ROOT_STATE, ROOT_RUN = Path("/var/lib/aliquot"), Path("/run/aliquot")
+
+
+def make_live() -> Live:
+    """The doors of a live site."""
+    return Live(
+        connect=lambda path: Client(path or _usual_socket()),
+        serve=_serve,
+        read_jobs=_read_jobs,
+        environment=lambda: dict(os.environ),
+    )
+
+
+def _serve(ask: ServeAsk, on_ready: Callable[[Ready], None]) -> None:
+    from aliquot.bootstrap_local import serve_here
+
+    is_root = os.geteuid() == 0
+    state = (ask.state or (ROOT_STATE if is_root else _own_state())).absolute()
+    usual = (ROOT_RUN if is_root else state) / SOCKET
+    socket = ask.socket or (usual if ask.state is None else state / SOCKET)
+    runtime = ROOT_RUN if is_root and ask.state is None else state
+    serve_here(ask, state, runtime, socket, on_ready)
+
+
+def _read_jobs(paths: Sequence[Path]) -> list[Submission]:
+    from aliquot.config.submissions import read_submissions
+
+    return read_submissions(paths)
+
+
+def _own_state() -> Path:
+    return Path.home() / ".local/state/aliquot"
+
+
+def _usual_socket() -> Path:
+    """One's own service where there is one, else the machine's."""
+    own = _own_state() / SOCKET
+    return own if os.geteuid() != 0 and own.exists() else ROOT_RUN / SOCKET

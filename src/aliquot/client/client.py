@@ -1,0 +1,177 @@
+"""Asks a service over its Unix socket. Each call is one connection, so that any thread may make it."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.live import OutputPiece
+from aliquot.control.views import (
+    Accepted,
+    CardView,
+    Done,
+    JobDetail,
+    JobSummary,
+    LiveExplanation,
+    Mistake,
+    QueueView,
+    Site,
+    Submission,
+)
+from aliquot.core.errors import AliquotError, NotFoundError, SpecError
+
+PATIENCE_S: Final = 30.0
+_T = TypeVar("_T")
+_KINDS: Final[dict[int, type[AliquotError]]] = {
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+}
+
+
+class Client:
+    """The service that listens at `path`.
+
+    Raises SpecError, NotFoundError, ForbiddenError, ConflictError as the service does, and UnavailableError
+    where none answers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def site(self) -> Site:
+        """What serves there."""
+        return self._get("/v1", Site)
+
+    def submit(self, asked: Submission) -> str:
+        """Submit a job; its id, once it is on the disk."""
+        return self._post("/v1/jobs", asked, Accepted).id
+
+    def jobs(self, *, over: bool = True, mine: bool = False, limit: int | None = None) -> list[JobSummary]:
+        """Jobs in order of submission, the newest `limit` of them; without those over if not `over`."""
+        return self._get("/v1/jobs", list[JobSummary], over=over, mine=mine, limit=limit)
+
+    def job(self, job: str, *, phase: str | None = None, timeout: float = 0) -> JobDetail:
+        """One job; with `phase`, once its phase is another or after `timeout` seconds (60 at most)."""
+        return self._get(_at(job), JobDetail, phase=phase, timeout=timeout)
+
+    def wait(self, job: str) -> JobDetail:
+        """Until nothing of a job is left."""
+        detail = self.job(job)
+        while not detail.is_over:
+            detail = self.job(job, phase=detail.job.phase, timeout=PATIENCE_S)
+        return detail
+
+    def cancel(self, job: str) -> None:
+        """Give a job up."""
+        self._post(f"{_at(job)}/cancel", None, Done)
+
+    def signal(self, job: str, number: int) -> bool:
+        """Send a signal to its processes; False where none runs."""
+        return self._post(f"{_at(job)}/signal", {"signal": int(number)}, Done).done
+
+    def output(
+        self, job: str, *, attempt: int | None = None, offset: int = 0, file: int = 0, timeout: float = 0
+    ) -> OutputPiece:
+        """What it has printed from `offset` on; waits up to `timeout` seconds for something."""
+        target = _with_query(
+            f"{_at(job)}/output", {"attempt": attempt, "offset": offset, "file": file, "timeout": timeout}
+        )
+        body, headers = self._ask("GET", target, None, timeout)
+        return OutputPiece(
+            body,
+            int(headers["Aliquot-Offset"]),
+            int(headers["Aliquot-File"]),
+            headers["Aliquot-Over"] == "true",
+        )
+
+    def explain(self, job: str) -> LiveExplanation:
+        """Why it is where it is, or waits."""
+        return self._get(f"{_at(job)}/explain", LiveExplanation)
+
+    def gpus(self) -> list[CardView]:
+        """The cards and what is free of them."""
+        return self._get("/v1/gpus", list[CardView])
+
+    def queues(self) -> list[QueueView]:
+        """The queues and what is in them."""
+        return self._get("/v1/queues", list[QueueView])
+
+    def drain(self, node: str, *, drained: bool = True) -> None:
+        """No new work for a node, or work again."""
+        self._post(f"/v1/nodes/{quote(node, safe='')}/drain", {"drained": drained}, Done)
+
+    def _get(self, path: str, kind: type[_T], **query: Any) -> _T:
+        body, _ = self._ask("GET", _with_query(path, query), None, float(query.get("timeout") or 0))
+        return msgspec.json.decode(body, type=kind)
+
+    def _post(self, path: str, value: object, kind: type[_T]) -> _T:
+        body, _ = self._ask("POST", path, msgspec.json.encode(value) if value is not None else b"", 0)
+        return msgspec.json.decode(body, type=kind)
+
+    def _ask(
+        self, method: str, target: str, body: bytes | None, timeout: float
+    ) -> tuple[bytes, http.client.HTTPMessage]:
+        connection = _Connection(self.path, timeout + PATIENCE_S)
+        try:
+            connection.request(method, target, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            said = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise UnavailableError(self._describe(error)) from error
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise _error_of(answer.status, said)
+        return said, answer.headers
+
+    def _describe(self, error: Exception) -> str:
+        if isinstance(error, PermissionError):
+            return f"{self.path} may not be used by you; it is another user's service"
+        if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
+            return f"no service answers at {self.path}; 'aliquot up' starts one, --socket names another"
+        return f"the service at {self.path} did not answer ({error or type(error).__name__})"
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP over the socket at `path`."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("aliquot", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _error_of(status: int, body: bytes) -> AliquotError:
+    try:
+        mistake = msgspec.json.decode(body, type=Mistake)
+    except msgspec.MsgspecError:
+        return UnavailableError(f"the service answered {status}: {body[:200]!r}")
+    if status in {400, 413, 422}:
+        return SpecError(mistake.error, field=mistake.field, hint=mistake.hint)
+    if status in _KINDS:
+        return _KINDS[status](mistake.error)
+    return UnavailableError(mistake.error, is_full=status == 507)
+
+
+def _at(job: str) -> str:
+    return f"/v1/jobs/{quote(job, safe='')}"
+
+
+def _with_query(path: str, query: dict[str, Any]) -> str:
+    said = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in query.items()
+        if value is not None
+    }
+    return f"{path}?{urlencode(said)}" if said else path

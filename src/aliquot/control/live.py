@@ -1,0 +1,103 @@
+"""What the command line of a live site is handed: how to reach a service, how to be one, how to read jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from aliquot.control.views import (
+    CardView,
+    JobDetail,
+    JobSummary,
+    LiveExplanation,
+    QueueView,
+    Site,
+    Submission,
+)
+
+
+class OutputPiece(NamedTuple):
+    """Bytes of a job's output; go on from `offset` of `file`. `is_over`: there will be no more."""
+
+    body: bytes
+    offset: int
+    file: int
+    is_over: bool
+
+
+class Remote(Protocol):
+    """A service somewhere else. Everything raises AliquotErrors as the service does, and UnavailableError."""
+
+    def site(self) -> Site:
+        """What serves there."""
+        ...
+
+    def submit(self, asked: Submission) -> str:
+        """Submit a job; its id, once it is on the disk."""
+        ...
+
+    def jobs(self, *, over: bool = True, mine: bool = False, limit: int | None = None) -> list[JobSummary]:
+        """Jobs in order of submission."""
+        ...
+
+    def job(self, job: str, *, phase: str | None = None, timeout: float = 0) -> JobDetail:
+        """One job; with `phase`, once its phase is another or after `timeout` seconds (60 at most)."""
+        ...
+
+    def cancel(self, job: str) -> None:
+        """Give a job up."""
+        ...
+
+    def signal(self, job: str, number: int) -> bool:
+        """Send a signal to its processes; False where none runs."""
+        ...
+
+    def output(
+        self, job: str, *, attempt: int | None = None, offset: int = 0, file: int = 0, timeout: float = 0
+    ) -> OutputPiece:
+        """What it has printed from `offset` on; waits up to `timeout` seconds for something."""
+        ...
+
+    def explain(self, job: str) -> LiveExplanation:
+        """Why it is where it is, or waits."""
+        ...
+
+    def gpus(self) -> list[CardView]:
+        """The cards."""
+        ...
+
+    def queues(self) -> list[QueueView]:
+        """The queues."""
+        ...
+
+    def drain(self, node: str, *, drained: bool) -> None:
+        """No new work for a node, or work again."""
+        ...
+
+
+class ServeAsk(msgspec.Struct, frozen=True):
+    """A service to be. None: the usual place; `simulate`: a shape of machine by name, or a file."""
+
+    simulate: str | None = None
+    state: Path | None = None
+    socket: Path | None = None
+    policy: str | None = None
+
+
+class Ready(NamedTuple):
+    """A service that answers."""
+
+    site: Site
+    socket: Path
+
+
+class Live(NamedTuple):
+    """The doors. `serve` returns when the service was told to stop."""
+
+    connect: Callable[[Path | None], Remote]
+    serve: Callable[[ServeAsk, Callable[[Ready], None]], None]
+    read_jobs: Callable[[Sequence[Path]], list[Submission]]
+    environment: Callable[[], Mapping[str, str]]

@@ -1,0 +1,281 @@
+"""Commands that speak to a running service, and the one that is the service.
+
+Each reads its options, asks through `control.live` and prints what comes back; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from aliquot.interfaces.cli.help import Command, examples
+from aliquot.interfaces.cli.live_options import (
+    AllFlag,
+    CommandArgument,
+    ComputeOption,
+    CoresOption,
+    DetachFlag,
+    EnvOption,
+    FollowFlag,
+    GpusOption,
+    HostMemoryOption,
+    IdArgument,
+    IdsArgument,
+    JobFiles,
+    LivePolicyOption,
+    MemoryOption,
+    MineFlag,
+    NameOption,
+    NodeArgument,
+    PriorityOption,
+    QueueOption,
+    RetriesOption,
+    SimulateOption,
+    SocketOption,
+    StateOption,
+    TimeOption,
+)
+from aliquot.interfaces.cli.options import JsonFlag
+
+if TYPE_CHECKING:
+    from aliquot.control.live import Live, Ready
+
+LIVE_EXPLAIN: Final = "why"
+
+
+def add_live_commands(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """All of them, in the order in which one meets them."""
+    _add_up(app, live)
+    _add_run(app, live)
+    _add_submit(app, live)
+    _add_jobs(app, live)
+    _add_job(app, live)
+    _add_logs(app, live)
+    _add_endings(app, live)
+    _add_sites(app, live)
+    _add_why(app, live)
+    _add_drains(app, live)
+
+
+def spell_explain(arguments: Sequence[str]) -> list[str]:
+    """`explain ID`, without a file to read, asks the running service."""
+    words = list(arguments)
+    if words[:1] != ["explain"]:
+        return words
+    others = [word for word in words[1:] if not word.startswith("-")]
+    is_live = len(others) == 1 and others[0].isdigit() and not Path(others[0]).exists()
+    return [LIVE_EXPLAIN, *words[1:]] if is_live else words
+
+
+def _add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        cls=Command,
+        short_help="Serve this machine's cards: take jobs, run them, give the cards back.",
+        epilog=examples("aliquot up", "aliquot up --simulate a100-40x8 --state /tmp/site"),
+    )
+    def up(
+        simulate: SimulateOption = None,
+        state: StateOption = None,
+        socket: SocketOption = None,
+        policy: LivePolicyOption = None,
+    ) -> None:
+        """Serve this machine's cards in the foreground until stopped.
+
+        Jobs outlive the service: stop it, start it again, and it takes up what runs. Started by root it runs
+        each job as the user who submitted it; by anyone else, only one's own.
+        """
+        from aliquot.control.live import ServeAsk
+
+        live().serve(ServeAsk(simulate, state, socket, policy), _say_ready)
+        typer.echo("stopped; jobs that run go on, and are taken up by the next 'aliquot up'", err=True)
+
+
+def _say_ready(ready: Ready) -> None:
+    site = ready.site
+    for note in site.notes:
+        typer.echo(f"note: {note}", err=True)
+    cards = "1 card" if site.cards == 1 else f"{site.cards} cards"
+    typer.echo(f"aliquot {site.version} serves {cards} of {', '.join(site.nodes)} (driver {site.driver})")
+    typer.echo(f"listening at {ready.socket}; policy {site.policy}")
+    sys.stdout.flush()
+
+
+def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        cls=Command,
+        short_help="Run a command on cards: wait your turn, see its output, get its exit code.",
+        epilog=examples(
+            "aliquot run --gpus 2 -- python train.py",
+            "aliquot run --gpus 1 --memory 20GiB --compute 50% --time 4h --detach -- ./serve.sh",
+        ),
+        context_settings={"allow_interspersed_args": False},
+    )
+    def run(
+        command: CommandArgument,
+        gpus: GpusOption = 1,
+        memory: MemoryOption = None,
+        compute: ComputeOption = None,
+        cpu: CoresOption = None,
+        host_memory: HostMemoryOption = None,
+        queue: QueueOption = None,
+        priority: PriorityOption = None,
+        time: TimeOption = None,
+        retries: RetriesOption = 0,
+        name: NameOption = "",
+        env: EnvOption = None,
+        detach: DetachFlag = False,
+        socket: SocketOption = None,
+    ) -> None:
+        """Run COMMAND on cards: wait for its turn, stream its output, and exit with its exit code.
+
+        Signals are passed on to the job; while it waits, an interrupt gives it up, and so does a second one
+        while it runs. The job has the folder and the environment this was called with.
+        """
+        from aliquot.interfaces.cli.live_asks import RunAsk, submission
+        from aliquot.interfaces.cli.live_run import run_job
+
+        asked = RunAsk(
+            gpus, memory, compute, cpu, host_memory, queue, priority, time, retries, name, env or []
+        )
+        doors = live()
+        remote = doors.connect(socket)
+        job = remote.submit(submission(command, asked, doors.environment(), Path.cwd()))
+        if detach:
+            typer.echo(job)
+            return
+        raise typer.Exit(run_job(remote, job))
+
+
+def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        cls=Command,
+        short_help="Submit the jobs of documents.",
+        epilog=examples("aliquot submit train.yaml"),
+    )
+    def submit(files: JobFiles, socket: SocketOption = None, json: JsonFlag = False) -> None:
+        """Submit the jobs of FILE..., documents of kind Job with a command, and print their ids.
+
+        All are read before the first is submitted.
+        """
+        from aliquot.interfaces.cli.live_asks import in_this_folder
+        from aliquot.interfaces.cli.live_text import print_json
+
+        doors = live()
+        asked = [in_this_folder(job, doors.environment(), Path.cwd()) for job in doors.read_jobs(files)]
+        remote = doors.connect(socket)
+        ids = []
+        for job in asked:
+            ids.append(remote.submit(job))
+            if not json:
+                typer.echo(ids[-1])
+        if json:
+            print_json(ids)
+
+
+def _add_jobs(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        cls=Command,
+        short_help="List jobs.",
+        epilog=examples("aliquot jobs", "aliquot jobs --all --mine --json"),
+    )
+    def jobs(
+        all_: AllFlag = False, mine: MineFlag = False, socket: SocketOption = None, json: JsonFlag = False
+    ) -> None:
+        """List the jobs that wait or run, in the order in which they were submitted."""
+        from aliquot.interfaces.cli.live_text import job_lines, show
+
+        show(live().connect(socket).jobs(over=all_, mine=mine), job_lines, as_json=json)
+
+
+def _add_job(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(cls=Command, short_help="Show one job.", epilog=examples("aliquot job 12"))
+    def job(id_: IdArgument, socket: SocketOption = None, json: JsonFlag = False) -> None:
+        """Show all about one job: what it asked for, its attempts, what it held, how it ended."""
+        from aliquot.interfaces.cli.live_text import detail_lines, show
+
+        show(live().connect(socket).job(id_), detail_lines, as_json=json)
+
+
+def _add_logs(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        cls=Command, short_help="Print what a job has printed.", epilog=examples("aliquot logs -f 12")
+    )
+    def logs(id_: IdArgument, follow: FollowFlag = False, socket: SocketOption = None) -> None:
+        """Print what a job has printed so far; with --follow, go on until it is over."""
+        from aliquot.interfaces.cli.live_run import print_output
+
+        print_output(live().connect(socket), id_, follow=follow)
+
+
+def _add_endings(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(cls=Command, short_help="Give jobs up.", epilog=examples("aliquot cancel 12 13"))
+    def cancel(ids: IdsArgument, socket: SocketOption = None) -> None:
+        """Give jobs up: what runs is ended, with TERM first, and KILL after its grace."""
+        remote = live().connect(socket)
+        for job in ids:
+            remote.cancel(job)
+
+    @app.command(
+        cls=Command, short_help="Wait until jobs are over.", epilog=examples("aliquot wait 12 && echo done")
+    )
+    def wait(ids: IdsArgument, socket: SocketOption = None) -> None:
+        """Wait until jobs are over; the exit code is that of the first that failed, or 0."""
+        from aliquot.interfaces.cli.live_run import wait_for
+
+        raise typer.Exit(wait_for(live().connect(socket), ids))
+
+
+def _add_sites(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        cls=Command, short_help="List cards and who holds what of them.", epilog=examples("aliquot gpus")
+    )
+    def gpus(socket: SocketOption = None, json: JsonFlag = False) -> None:
+        """List the cards, what is free of each, and the jobs on it."""
+        from aliquot.interfaces.cli.live_text import card_lines, show
+
+        show(live().connect(socket).gpus(), card_lines, as_json=json)
+
+    @app.command(cls=Command, short_help="List queues.", epilog=examples("aliquot queues"))
+    def queues(socket: SocketOption = None, json: JsonFlag = False) -> None:
+        """List the queues, what waits and what runs in each."""
+        from aliquot.interfaces.cli.live_text import queue_lines, show
+
+        show(live().connect(socket).queues(), queue_lines, as_json=json)
+
+
+def _add_why(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        LIVE_EXPLAIN,
+        cls=Command,
+        short_help="Say why a live job is where it is, or why it waits.",
+        epilog=examples("aliquot why 12", "aliquot explain 12"),
+    )
+    def why(id_: IdArgument, socket: SocketOption = None, json: JsonFlag = False) -> None:
+        """Say why a job of the running service is where it is, or why it waits.
+
+        'aliquot explain ID' does the same.
+        """
+        from aliquot.interfaces.cli.live_text import explanation_lines, show
+
+        show(live().connect(socket).explain(id_), explanation_lines, as_json=json)
+
+
+def _add_drains(app: typer.Typer, live: Callable[[], Live]) -> None:
+    def turn(node: str | None, socket: Path | None, *, drained: bool) -> None:
+        remote = live().connect(socket)
+        for name in [node] if node is not None else remote.site().nodes:
+            remote.drain(name, drained=drained)
+
+    @app.command(cls=Command, short_help="Take no new work.", epilog=examples("aliquot drain"))
+    def drain(node: NodeArgument = None, socket: SocketOption = None) -> None:
+        """Start no new job on a node; what runs goes on."""
+        turn(node, socket, drained=True)
+
+    @app.command(cls=Command, short_help="Take work again.", epilog=examples("aliquot undrain"))
+    def undrain(node: NodeArgument = None, socket: SocketOption = None) -> None:
+        """Start jobs on a node again."""
+        turn(node, socket, drained=False)

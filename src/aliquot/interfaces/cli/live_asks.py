@@ -1,0 +1,78 @@
+"""What a person wrote on the command line as a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from aliquot.control.views import Submission
+from aliquot.core.errors import SpecError
+
+NOT_PASSED: Final = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+
+
+class RunAsk(NamedTuple):
+    """The options of `run`, as written."""
+
+    gpus: int
+    memory: str | None
+    compute: str | None
+    cpu: str | None
+    host_memory: str | None
+    queue: str | None
+    priority: int | None
+    time: str | None
+    retries: int
+    name: str
+    env: Sequence[str]
+
+
+def submission(
+    command: Sequence[str], asked: RunAsk, environment: Mapping[str, str], folder: Path
+) -> Submission:
+    """The job of `run`. Raises SpecError."""
+    gpu = {"count": asked.gpus, "memory": asked.memory, "compute": asked.compute} if asked.gpus else None
+    if gpu is None and (asked.memory or asked.compute):
+        raise SpecError("a slice of no card", field="--gpus", value=0, hint="--gpus 1, or no --memory")
+    spec: dict[str, Any] = {
+        "gpu": None if gpu is None else {key: value for key, value in gpu.items() if value is not None},
+        # a job without cards must ask for something
+        "cpu": asked.cpu if asked.gpus or asked.cpu or asked.host_memory else "1",
+        "memory": asked.host_memory,
+        "queue": asked.queue,
+        "priority": asked.priority,
+    }
+    return Submission(
+        command=tuple(command),
+        spec={key: value for key, value in spec.items() if value is not None},
+        name=asked.name or Path(command[0]).name,
+        cwd=str(folder),
+        env={**_passed(environment), **dict(_pair(text) for text in asked.env)},
+        time=asked.time,
+        retries=asked.retries,
+    )
+
+
+def in_this_folder(asked: Submission, environment: Mapping[str, str], folder: Path) -> Submission:
+    """A job of a document, with the shell's environment under its own and its folder below this one."""
+    cwd = folder / (asked.cwd if asked.cwd != "/" else "")
+    return replace(asked, cwd=str(cwd), env={**_passed(environment), **asked.env})
+
+
+def _passed(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what Aliquot says itself, which a job inside a job would inherit."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name not in NOT_PASSED and not name.startswith("ALIQUOT_")
+    }
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise SpecError(f"{text!r} is no variable", field="--env", value=text, hint="NAME=VALUE")
+    return name, value

@@ -1,0 +1,129 @@
+"""The options and arguments of the commands for a running service. Values only, as in `options`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ASKED, HOW, SERVICE = "What it needs", "How it runs", "Service"
+
+SocketOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--socket",
+        metavar="PATH",
+        envvar="ALIQUOT_SOCKET",
+        show_envvar=False,
+        rich_help_panel=SERVICE,
+        help="The service's socket; if absent, ALIQUOT_SOCKET, else your own service's, else the machine's.",
+    ),
+]
+SimulateOption = Annotated[
+    str | None,
+    typer.Option(
+        "--simulate",
+        metavar="SHAPE",
+        rich_help_panel=SERVICE,
+        help="Cards that are not there, for real jobs: dgx-h100, a100-40x8, l40s-4, mixed, or a file.",
+    ),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        rich_help_panel=SERVICE,
+        help="Where the record and the output of jobs are kept; if absent, /var/lib/aliquot for root, else "
+        "~/.local/state/aliquot.",
+    ),
+]
+LivePolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="NAME",
+        rich_help_panel=SERVICE,
+        help="A built-in policy; if absent, future-packing.",
+    ),
+]
+CommandArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="COMMAND...", show_default=False, help="What to run, with its arguments."),
+]
+GpusOption = Annotated[
+    int,
+    typer.Option("--gpus", "-g", min=0, metavar="N", rich_help_panel=ASKED, help="How many cards."),
+]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        rich_help_panel=ASKED,
+        help="Memory of each card, such as 20GiB: a slice of it; if neither this nor --compute, whole cards.",
+    ),
+]
+ComputeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--compute", metavar="SHARE", rich_help_panel=ASKED, help="Compute of each card, such as 50%."
+    ),
+]
+CoresOption = Annotated[
+    str | None, typer.Option("--cpu", metavar="CORES", rich_help_panel=ASKED, help="Cores, such as 4.")
+]
+HostMemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--host-memory", metavar="SIZE", rich_help_panel=ASKED, help="Memory of the host, such as 32GiB."
+    ),
+]
+QueueOption = Annotated[
+    str | None, typer.Option("--queue", metavar="NAME", rich_help_panel=HOW, help="The queue to wait in.")
+]
+PriorityOption = Annotated[
+    int | None,
+    typer.Option("--priority", metavar="N", rich_help_panel=HOW, help="Higher starts first; 0 if absent."),
+]
+TimeOption = Annotated[
+    str | None,
+    typer.Option("--time", metavar="LIMIT", rich_help_panel=HOW, help="End it after, such as 4h."),
+]
+RetriesOption = Annotated[
+    int,
+    typer.Option("--retries", min=0, metavar="N", rich_help_panel=HOW, help="Attempts more if it fails."),
+]
+NameOption = Annotated[
+    str, typer.Option("--name", metavar="NAME", rich_help_panel=HOW, help="A name to know it by.")
+]
+EnvOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        "-e",
+        metavar="NAME=VALUE",
+        rich_help_panel=HOW,
+        help="Of the job's environment, beside the one of this shell; once for each.",
+    ),
+]
+DetachFlag = Annotated[
+    bool, typer.Option("--detach", "-d", rich_help_panel=HOW, help="Print the job's id and do not wait.")
+]
+AllFlag = Annotated[bool, typer.Option("--all", "-a", help="Those that are over too.")]
+MineFlag = Annotated[bool, typer.Option("--mine", "-m", help="Only your own.")]
+FollowFlag = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")]
+IdArgument = Annotated[
+    str, typer.Argument(metavar="ID", show_default=False, help="A job's id, as submit prints it.")
+]
+IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", show_default=False, help="Ids of jobs.")]
+NodeArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[NODE]", show_default=False, help="A node's name; if absent, all."),
+]
+JobFiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", show_default=False, help="Documents of kind Job with a command."),
+]

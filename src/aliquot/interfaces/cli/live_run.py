@@ -1,0 +1,153 @@
+"""Staying with a job: its place in the queue, its output as it comes, its signals, its exit code.
+
+A service that goes away for a while is waited for: the job does not notice, and neither need its caller.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final, TypeVar
+
+import typer
+
+from aliquot.control.errors import UnavailableError
+from aliquot.control.live import OutputPiece, Remote
+from aliquot.control.views import JobDetail
+from aliquot.core.errors import AliquotError
+from aliquot.interfaces.cli.live_text import waiting_line
+
+POLL_S: Final = 20.0
+AWAY_S: Final = 60.0
+GIVEN_UP: Final = 130
+UNKNOWN: Final = 1
+PENDING: Final = "pending"
+_PASSED: Final = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGQUIT,
+)
+_T = TypeVar("_T")
+
+
+def run_job(remote: Remote, job: str) -> int:
+    """Stay with `job` until it is over; its exit code."""
+    with _passing_signals(remote, job):
+        _await_turn(remote, job)
+        print_output(remote, job, follow=True)
+        detail = _await_end(remote, job)
+    code = exit_code(detail)
+    said = ending_line(detail)
+    if said:
+        typer.echo(said, err=True)
+    return code
+
+
+def print_output(remote: Remote, job: str, *, follow: bool) -> None:
+    """What `job` has printed, to standard output as it is; to its end if `follow`."""
+    piece = OutputPiece(b"", 0, 0, is_over=False)
+    while not piece.is_over:
+        offset, file = piece.offset, piece.file
+        piece = _patiently(
+            lambda at=offset, of=file: remote.output(  # type: ignore[misc]  # mypy: a default has no type
+                job, offset=at, file=of, timeout=POLL_S if follow else 0
+            )
+        )
+        sys.stdout.buffer.write(piece.body)
+        sys.stdout.flush()
+        if not piece.body and not follow:
+            return
+
+
+def wait_for(remote: Remote, jobs: Sequence[str]) -> int:
+    """Until all are over; the exit code of the first that failed, or 0."""
+    codes = [exit_code(_await_end(remote, job)) for job in jobs]
+    return next((code for code in codes if code), 0)
+
+
+def exit_code(detail: JobDetail) -> int:
+    """The job's own; where it has none, 0 for a success, 130 where it was given up, else 1."""
+    status = detail.job.exit_status
+    if status is not None:
+        return status if status or detail.job.phase == "succeeded" else UNKNOWN
+    return {"succeeded": 0, "cancelled": GIVEN_UP}.get(detail.job.phase, UNKNOWN)
+
+
+def ending_line(detail: JobDetail) -> str:
+    """What is worth saying about how it ended, or nothing."""
+    exits = [
+        ending for ending in (detail.attempts[-1].exits if detail.attempts else ()) if ending is not None
+    ]
+    why = next((ending.reason or ending.text for ending in exits if ending.reason or ending.text), "")
+    if detail.job.phase == "succeeded":
+        return ""
+    if not why and detail.job.exit_status is not None:
+        return ""
+    return f"job {detail.job.id} {detail.job.phase}{f': {why}' if why else ''}"
+
+
+def _await_turn(remote: Remote, job: str) -> None:
+    """Say on standard error where it stands, as long as it waits."""
+    said = ""
+    detail = _patiently(lambda: remote.job(job, phase=PENDING, timeout=0.5))
+    while detail.job.phase == PENDING:
+        line = _patiently(lambda: waiting_line(remote.explain(job)))
+        if line and line != said:
+            typer.echo(line, err=True)
+            said = line
+        detail = _patiently(lambda: remote.job(job, phase=PENDING, timeout=2))
+
+
+def _await_end(remote: Remote, job: str) -> JobDetail:
+    detail = _patiently(lambda: remote.job(job))
+    while not detail.is_over:
+        phase = detail.job.phase
+        detail = _patiently(
+            lambda seen=phase: remote.job(  # type: ignore[misc]  # mypy: a default has no type
+                job, phase=seen, timeout=POLL_S
+            )
+        )
+    return detail
+
+
+def _patiently(ask: Callable[[], _T]) -> _T:
+    """Ask again while the service is away, for a minute."""
+    end: float | None = None
+    while True:
+        try:
+            return ask()
+        except UnavailableError:
+            if end is None:
+                end = time.monotonic() + AWAY_S
+                typer.echo("the service is away; the job goes on, waiting for it", err=True)
+            if time.monotonic() >= end:
+                raise
+            time.sleep(0.2)
+
+
+@contextmanager
+def _passing_signals(remote: Remote, job: str) -> Iterator[None]:
+    """While inside, signals go to the job; one that waits, or is interrupted twice, is given up."""
+    interrupts = 0
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += number == signal.SIGINT
+        with suppress(AliquotError):  # over already, or the service is away: the next signal may reach it
+            reached = remote.signal(job, number) if interrupts < 2 else False
+            if not reached and number not in {signal.SIGUSR1, signal.SIGUSR2}:
+                remote.cancel(job)
+
+    before = {number: signal.signal(number, pass_on) for number in _PASSED}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,202 @@
+"""What the live commands print: plain columns for a person or a pipe, or JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+import typer
+
+from aliquot.control.views import (
+    AttemptView,
+    CardView,
+    JobDetail,
+    JobSummary,
+    LiveExplanation,
+    QueueView,
+)
+from aliquot.core.steps import Gate
+from aliquot.core.units import FULL, format_memory, format_ms
+
+_T = TypeVar("_T")
+_GATES: Final[dict[Gate, str]] = {
+    Gate.ORDER: "a job before it waits",
+    Gate.FIT: "nothing that is free fits",
+    Gate.NEVER: "it can never fit, even with nothing else here",
+    Gate.BACKOFF: "its start was refused; it is tried again later",
+}
+
+
+def show(value: _T, lines_of: Callable[[_T], Sequence[str] | Iterator[str]], *, as_json: bool) -> None:
+    """Print a value as JSON or as lines."""
+    if as_json:
+        print_json(value)
+        return
+    for line in lines_of(value):
+        typer.echo(line)
+
+
+def print_json(value: object) -> None:
+    """Indented, as the API spells it."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def job_lines(jobs: Sequence[JobSummary]) -> list[str]:
+    """One row per job."""
+    if not jobs:
+        return ["no jobs"]
+    now = _now()
+    rows = [("ID", "NAME", "USER", "QUEUE", "PRIORITY", "CARDS", "PHASE", "FOR", "EXIT")]
+    for job in jobs:
+        since = job.over_ms or job.started_ms or job.submitted_ms
+        status = "" if job.exit_status is None else str(job.exit_status)
+        rows.append(
+            (job.id, job.name, job.user, job.queue, str(job.priority), str(job.cards), job.phase,
+             _age(now - since), status)
+        )  # fmt: skip  # as the heading
+    return _columns(rows)
+
+
+def card_lines(cards: Sequence[CardView]) -> list[str]:
+    """One row per card."""
+    rows = [("NODE", "CARD", "MODEL", "STATE", "FREE", "FREE MEMORY", "JOBS", "UUID")]
+    rows += [
+        (
+            card.node,
+            str(card.index),
+            card.model,
+            card.state,
+            f"{card.free_compute_milli / 10:g} %",
+            f"{format_memory(card.free_memory_mib)} of {format_memory(card.memory_mib)}",
+            " ".join(f"{use.job} ({use.user})" for use in card.jobs) or "-",
+            card.uuid,
+        )
+        for card in cards
+    ]
+    return _columns(rows)
+
+
+def queue_lines(queues: Sequence[QueueView]) -> list[str]:
+    """One row per queue."""
+    rows = [("QUEUE", "PRIORITY", "WAITING", "RUNNING", "CARDS")]
+    rows += [
+        (
+            queue.name,
+            str(queue.priority),
+            str(queue.waiting),
+            str(queue.running),
+            f"{queue.cards_milli / FULL:g}",
+        )
+        for queue in queues
+    ]
+    return _columns(rows)
+
+
+def detail_lines(detail: JobDetail) -> Iterator[str]:
+    """All about one job."""
+    job = detail.job
+    name = f" ({job.name})" if job.name else ""
+    yield f"job {job.id}{name} of {job.user or 'nobody known'}: {job.phase}"
+    if detail.position is not None:
+        yield f"  place {detail.position} of {detail.waiting} in the queue {job.queue}"
+    yield f"  submitted {_clock(job.submitted_ms)}, priority {job.priority}, cards {job.cards}"
+    if detail.command is not None:
+        yield f"  command   {' '.join(detail.command)}"
+        yield f"  folder    {detail.cwd}"
+    if detail.output is not None:
+        yield f"  output    {detail.output}"
+    for attempt in detail.attempts:
+        yield from _attempt_lines(attempt)
+
+
+def waiting_line(said: LiveExplanation) -> str:
+    """Where a waiting job stands, on one line; nothing once it does not wait."""
+    if said.wait is None:
+        return ""
+    place = f"place {said.position} of {said.waiting}" if said.position is not None else "waiting"
+    reasons = "; ".join(_reasons(said))
+    return f"job {said.job} waits, {place}: {_GATES[said.wait.gate]}{f' ({reasons})' if reasons else ''}"
+
+
+def explanation_lines(said: LiveExplanation) -> Iterator[str]:
+    """Why a job is where it is, or waits."""
+    if said.wait is not None:
+        waited = _age(said.at_ms - said.submitted_ms)
+        yield f"{said.job} has waited {waited} under policy {said.policy}: {_GATES[said.wait.gate]}."
+        yield f"  Place {said.position} of {said.waiting} in the queue."
+        yield from (f"  {reason}" for reason in _reasons(said))
+    elif said.place is not None and said.placed_ms is not None:
+        yield from _placed(said)
+    else:
+        yield f"{said.job} is over: {said.phase}. 'aliquot job {said.job}' has its attempts."
+
+
+def _placed(said: LiveExplanation) -> Iterator[str]:
+    """The choice in the words that experiments use too, under a first line with the time of day."""
+    from aliquot.control.experiments import Explanation
+    from aliquot.interfaces.cli.sentences import explain_lines
+
+    assert said.place is not None
+    assert said.placed_ms is not None
+    waited = _age(said.placed_ms - said.submitted_ms)
+    yield f"{said.job} was placed at {_clock(said.placed_ms)} by policy {said.policy}, after waiting {waited}."
+    told = explain_lines(
+        Explanation(
+            said.job, said.policy, said.placement, said.at_ms, said.submitted_ms,
+            placed_ms=said.placed_ms, place=said.place,
+        )
+    )[1:]  # fmt: skip  # the first line is ours
+    placements = len(said.place.placements)
+    # the runner-up of a live choice is not kept, so nothing is said of other nodes
+    yield from (line for line in (told if said.is_scored else told[:placements]) if "other node" not in line)
+
+
+def _reasons(said: LiveExplanation) -> list[str]:
+    from aliquot.interfaces.cli.sentences import explain_reason
+
+    return [explain_reason(reason) for reason in said.wait.reasons] if said.wait is not None else []
+
+
+def _attempt_lines(attempt: AttemptView) -> Iterator[str]:
+    outcome = attempt.outcome or ("runs" if attempt.started_ms is not None else "starting")
+    times = f"granted {_clock(attempt.granted_ms)}"
+    if attempt.started_ms is not None:
+        times += f", started {_clock(attempt.started_ms)}"
+    if attempt.ended_ms is not None:
+        times += f", over {_clock(attempt.ended_ms)}"
+    yield f"  attempt {attempt.number}: {outcome}{f' ({attempt.text})' if attempt.text else ''}; {times}"
+    for hold in attempt.holds:
+        what = (
+            "whole"
+            if hold.whole
+            else f"{hold.compute_milli / 10:g} % and {format_memory(hold.memory_mib)} each"
+        )
+        yield f"    {hold.node}: {f'{what}: ' if hold.cards else ''}{' '.join(hold.cards) or 'no card'}"
+    for ending in attempt.exits:
+        if ending is None:
+            yield "    ended: nobody saw how"
+            continue
+        why = "".join(f", {word}" for word in (ending.reason, ending.text) if word)
+        used = f"cpu {format_ms(ending.user_ms + ending.system_ms)}, at most {ending.max_rss_kib // 1024} MiB"
+        yield f"    {ending.how} with {ending.status}{why} after {format_ms(ending.wall_ms)}; {used}"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _age(ms: int) -> str:
+    return format_ms(max(0, ms) // 1000 * 1000)
+
+
+def _clock(ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
