@@ -1,6 +1,6 @@
 """Co-location against Muri, and the baselines, in the authors' published simulator model and traces.
 
-Traces 1 and 3 were used to choose the rules' numbers; the other six were not looked at before. Both sides pay
+Traces 1 and 3 were used to choose the rules' numbers; the other six had no part in it. Both sides pay
 the published start overhead at every event. Must: SRTF and SRSF within 0.1 % on 8 of 8 and Tiresias-L on 7;
 with sizes better than Muri-S on 8 of 8, geometric mean at most 0.93 (striven for 0.85); without sizes better
 than Muri-L on 4, geometric mean at most 1.05 (striven for 8 of 8).

@@ -6,12 +6,12 @@ the tuning seeds 1-10. Usage: bench_placement.py [list|window|moves|all17 ...]
 
 from __future__ import annotations
 
+import json
 import sys
 
-from bench.measure import calibrate, print_table, scaled, write_results
+from bench.measure import RESULTS, calibrate, print_table, scaled, write_results
 from bench.openb import (
     ALL,
-    CLASSES,
     FIVE,
     SEEDS,
     STREAMS,
@@ -19,6 +19,7 @@ from bench.openb import (
     Outcome,
     as_row,
     mean,
+    placed_in_all,
     published_mean,
     run_cases,
 )
@@ -78,29 +79,26 @@ def five(mix: str, calibration: float, streams: tuple[int, ...] = STREAMS) -> No
 
 
 def moves(calibration: float) -> None:
-    """Moves of at most 3 % of the placed pods, stream seed 0."""
-    shares = (0.0, MOVES)
-    cases = [
-        Case(workload, POLICY, seed, 0, "list", share)
-        for share in shares
-        for workload in FIVE
-        for seed in SEEDS
-    ]
-    outcomes = run_cases(cases)
+    """Moves of at most 3 % of the placed pods, stream seed 0; the runs without are those of `list`."""
+    outcomes = run_cases(
+        [Case(workload, POLICY, seed, 0, "list", MOVES) for workload in FIVE for seed in SEEDS]
+    )
+    listed = json.loads((RESULTS / "placement-list.json").read_text())["rows"]
     table = []
     for workload in FIVE:
-        without, with_moves = (
-            [o for o in outcomes if o.case.workload == workload and o.case.moves == share] for share in shares
-        )
-        placed = sum(sum(o.placed.values()) for o in with_moves)
+        mine = [o for o in outcomes if o.case.workload == workload]
+        before = [row for row in listed if row["workload"] == workload and row["stream"] == 0]
+        at_100, at_130 = (mean(row[column] for row in before) for column in ("at_100", "at_130"))
+        placed = sum(sum(o.placed.values()) for o in mine)
+        more = (mean(o.at_100 for o in mine) - at_100, mean(o.at_130 for o in mine) - at_130)
         table.append(
             (
                 workload,
-                pair(without),
-                pair(with_moves),
-                gain(without, with_moves),
-                f"{100 * sum(o.moved for o in with_moves) / placed:.1f} %",
-                f"{scaled(mean(o.seconds for o in with_moves), calibration):.1f}",
+                f"{at_100:.2f} / {at_130:.2f}",
+                pair(mine),
+                f"{more[0]:+.2f} / {more[1]:+.2f}",
+                f"{100 * sum(o.moved for o in mine) / placed:.1f} %",
+                f"{scaled(mean(o.seconds for o in mine), calibration):.1f}",
             )
         )
     print_table("Moves", ["workload", "without", "with", "gain", "pods moved", "s a run"], table)
@@ -108,19 +106,23 @@ def moves(calibration: float) -> None:
 
 
 def all_17(calibration: float) -> None:
-    """All workloads, stream seed 0, against published FGD and our own FGD's counts by pod class."""
-    policies = (POLICY, "fgd")
-    cases = [Case(workload, policy, seed) for policy in policies for workload in ALL for seed in SEEDS]
-    outcomes = run_cases(cases)
+    """All workloads, stream seed 0, against published FGD and our own FGD's counts by pod class.
+
+    Our FGD's runs are those of `bench_reproduction`, which comes first.
+    """
+    outcomes = run_cases([Case(workload, POLICY, seed) for workload in ALL for seed in SEEDS])
+    fgd = {
+        row["workload"]: row["placed"]
+        for row in json.loads((RESULTS / "reproduction.json").read_text())["rows"]
+        if row["policy"] == "fgd"
+    }
     table = []
     for workload in ALL:
-        mine, fgd = (
-            [o for o in outcomes if o.case.workload == workload and o.case.policy == policy]
-            for policy in policies
-        )
+        mine = [o for o in outcomes if o.case.workload == workload]
         theirs = published_mean(workload, "fgd")
         more = (mean(o.at_100 for o in mine) - theirs[0], mean(o.at_130 for o in mine) - theirs[1])
-        shares = {name: count(mine, name) / count(fgd, name) for name in CLASSES if count(fgd, name)}
+        placed = placed_in_all(outcomes, workload, POLICY)
+        shares = {name: placed[name] / count for name, count in fgd[workload].items() if count}
         least = min(shares, key=lambda name: shares[name])
         table.append(
             (
@@ -140,18 +142,6 @@ def all_17(calibration: float) -> None:
 def pair(outcomes: list[Outcome]) -> str:
     """Means at 100 % and 130 %."""
     return f"{mean(o.at_100 for o in outcomes):.2f} / {mean(o.at_130 for o in outcomes):.2f}"
-
-
-def gain(without: list[Outcome], with_moves: list[Outcome]) -> str:
-    """What moves add at 100 % and 130 %."""
-    at_100 = mean(o.at_100 for o in with_moves) - mean(o.at_100 for o in without)
-    at_130 = mean(o.at_130 for o in with_moves) - mean(o.at_130 for o in without)
-    return f"{at_100:+.2f} / {at_130:+.2f}"
-
-
-def count(outcomes: list[Outcome], name: str) -> int:
-    """Pods of a class placed in all."""
-    return sum(o.placed[name] for o in outcomes)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Elastic shares against Pollux, Tiresias and Optimus, in the authors' published simulator model and traces.
 
-Workloads 1-4 were used to choose the rules' numbers; 5-8 were not looked at before. Speeds are the measured
+Workloads 1-4 were used to choose the rules' numbers; 5-8 had no part in it. Speeds are the measured
 profiles (the published Pollux fits its speed model as it goes); nobody knows how much work a job has left.
 Must: the Tiresias baseline is reproduced (mean 4,038.2 s), the mean of ours is at most 2,700 s and better
 than Pollux on 6 of 8; striven for: 2,500 s and 8 of 8.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from bench.measure import calibrate, print_table, write_results
-from bench.openb import ALL, PUBLISHED, SEEDS, Case, mean, published, run_cases
+from bench.openb import ALL, PUBLISHED, SEEDS, Case, mean, placed_in_all, published, run_cases
 
 
 def main() -> None:
@@ -28,7 +28,14 @@ def main() -> None:
             off = mean(mine) - theirs
             worst[policy] = max(worst[policy], abs(off))
             rows.append(
-                {"workload": workload, "policy": policy, "ours": mean(mine), "published": theirs, "off": off}
+                {
+                    "workload": workload,
+                    "policy": policy,
+                    "ours": mean(mine),
+                    "published": theirs,
+                    "off": off,
+                    "placed": placed_in_all(outcomes, workload, policy),
+                }
             )
             cells.append(f"{mean(mine):.2f} ({off:+.2f})")
         table.append(cells)

@@ -167,6 +167,12 @@ def mean(values: Iterable[float]) -> float:
     return sum(listed) / len(listed)
 
 
+def placed_in_all(outcomes: Iterable[Outcome], workload: str, policy: str) -> dict[str, int]:
+    """Pods placed by class, summed over the runs of a workload under a policy."""
+    mine = [o.placed for o in outcomes if o.case.workload == workload and o.case.policy == policy]
+    return {name: sum(placed[name] for placed in mine) for name in CLASSES}
+
+
 def as_row(outcome: Outcome) -> dict[str, object]:
     """An outcome as JSON."""
     row = asdict(outcome)

@@ -9,17 +9,24 @@ from aliquot.interfaces.cli.app import run_app
 
 if TYPE_CHECKING:
     from aliquot.control.experiments import Experiments
+    from aliquot.control.live import Live
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run_app(sys.argv[1:], _experiments))
+    sys.exit(run_app(sys.argv[1:], _experiments, _live))
 
 
 def _experiments() -> Experiments:
     from aliquot.bootstrap import make_experiments
 
     return make_experiments()
+
+
+def _live() -> Live:
+    from aliquot.bootstrap_live import make_live
+
+    return make_live()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 import pwd
 import signal
@@ -68,7 +70,7 @@ def serve_here(
     found = _detect(ask.simulate, catalog)
     policy, settings = _find_policy(ask.policy)
     clock = LocalClock()
-    with SqliteJournal(state / "journal.db") as journal:
+    with _open_journal(state) as journal:
         launcher, notes = _make_launcher(state, runtime, journal, clock)
         parts = Parts(
             machine=LocalCluster(launcher, clock),
@@ -92,6 +94,7 @@ def serve_here(
             serve(Service(parts), socket, site, lambda: on_ready(Ready(site, socket)), mode=mode)
         finally:
             launcher.close()
+            _leave_groups(launcher.cgroups, state)
 
 
 def read_submission(
@@ -108,6 +111,18 @@ def read_submission(
 def _describe(found: Found, policy: str, notes: list[str]) -> Site:
     said = (*(notice.text for notice in found.notices), *notes)
     return Site(__version__, found.driver, policy, (str(found.node.id),), len(found.node.cards), said)
+
+
+def _open_journal(state: Path) -> SqliteJournal:
+    """The record, for its service alone: it holds the environments of everyone's jobs."""
+    if not state.exists():
+        state.mkdir(parents=True)
+        state.chmod(0o711)  # people may reach their own output below
+    before = os.umask(0o077)
+    try:
+        return SqliteJournal(state / "journal.db")
+    finally:
+        os.umask(before)
 
 
 # --- the machine ---------------------------------------------------------------------------------------
@@ -158,10 +173,22 @@ def _make_launcher(
 
     cgroups, notes = None, ["not started by root: jobs run as you, without limits of memory and cpu"]
     if os.geteuid() == 0:
-        cgroups = Cgroups()
+        cgroups = Cgroups(parent=_group_name(state))
         notes = [f"jobs are not limited in {what}: {why}" for what, why in sorted(cgroups.missing.items())]
     places = Places(find_supervisor(state / "bin"), runtime / "attempts", state / "output")
     return Launcher(places, clock.now, partial(_payload_of, journal), cgroups=cgroups, keep=keep), notes
+
+
+def _group_name(state: Path) -> str:
+    """Two services of one machine must not meet in one cgroup: their jobs have the same ids."""
+    return f"aliquot-{hashlib.sha256(bytes(state)).hexdigest()[:12]}"
+
+
+def _leave_groups(cgroups: Cgroups | None, state: Path) -> None:
+    """Take our cgroup away where no job is left in it."""
+    for mount in cgroups.mounts if cgroups is not None else ():
+        with contextlib.suppress(OSError):
+            (mount.path / _group_name(state)).rmdir()
 
 
 # --- jobs ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the loop needs from outside. Each has one contract suite in the tests, run over all implementations."""
+"""What the loop needs from outside. Each port has one contract suite, run over all implementations."""
 
 from __future__ import annotations
 

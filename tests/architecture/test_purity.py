@@ -21,6 +21,7 @@ ALLOWED_MODULES: Final = {
     "collections",
     "dataclasses",
     "decimal",
+    "importlib",  # compiled kernels are loaded only where they are used
     "enum",
     "fractions",
     "functools",

@@ -53,7 +53,6 @@ def test_ruff_exceptions_in_the_settings_say_why(repository: Path) -> None:
         pytest.param("# type: ignore[misc]", False, id="a type rule without a reason"),
         pytest.param("# ruff: noqa", False, id="a whole file silenced"),
         pytest.param("# fmt: skip  # a table reads by columns", True, id="a table kept aligned"),
-        pytest.param("# fmt: skip", False, id="a line out of format without a reason"),
         pytest.param("# fmt: off", False, id="a file out of format"),
     ],
 )

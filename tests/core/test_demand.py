@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from aliquot.core.demand import next_epoch
 from aliquot.core.events import EpochBegan
 from aliquot.core.settings import MixSource, Settings
@@ -41,6 +43,18 @@ def test_an_epoch_lasts_so_many_submissions() -> None:
         site.submit(f"j{number}", ONE)
         began.append(epoch_after(site) is not None)
     assert began == [True, False, True, False, False, True, False, False, True, False]
+
+
+def test_a_long_first_epoch_begins_anew_while_it_is_young() -> None:
+    site, rules = WorldBuilder(window=100), replace(WINDOW, mix_epoch=20)
+    began = []
+    for number in range(1, 45):
+        site.submit(f"j{number}", ONE)
+        epoch = next_epoch(site.world, rules, site.at)
+        if epoch is not None:
+            site.happen(epoch)
+            began.append(number)
+    assert began == [1, 2, 6, 20, 40]
 
 
 def test_epochs_missed_are_not_made_up_for() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from aliquot.core.placement.mix import mix_of
 from aliquot.core.placement.placer import Placer
-from aliquot.core.placement.rescue import Movable, improve, rescue
+from aliquot.core.placement.rescue import Leaving, Movable, Tidying, improve, rescue
 from aliquot.core.placement.shapes import Shape
 from tests.core.test_placement_site import Site
 
@@ -23,6 +23,9 @@ class Tenants:
     def seat(self, row: int, card: int, shape: Shape) -> None:
         self.site.book(row, 1 << card, shape)
         self.held.append(Movable(row, card, shape, f"t{len(self.held)}"))
+
+    def names(self, row: int) -> object:
+        return tuple(movable.token for movable in self.on(row))
 
     def on(self, row: int) -> list[Movable]:
         return [movable for movable in self.held if movable.row == row]
@@ -85,7 +88,11 @@ def test_tidying_brings_together_what_was_scattered(engine: str) -> None:
     tenants.seat(1, 0, site.shape(300))
     mix = mix_of([(site.shape(1000), 1)])
     placer = site.placer("future-packing", mix, engine)
-    found = improve(placer, tenants.on, threshold=30)
+    found = tidying(placer, tenants, threshold=30)
     assert found is not None
     assert found.gain == pytest.approx(1000.0)
-    assert improve(placer, tenants.on, threshold=1000.5) is None
+    assert tidying(placer, tenants, threshold=1000.5) is None
+
+
+def tidying(placer: Placer, tenants: Tenants, threshold: float) -> Tidying | None:
+    return improve(placer, Leaving(), tenants.names, tenants.on, lambda moved: False, threshold)

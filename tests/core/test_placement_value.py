@@ -59,7 +59,7 @@ def test_the_tightest_card_is_taken() -> None:
 def test_fragment_of_a_node_by_hand() -> None:
     site = Site(2)
     tables = typical_tables(mix_of([(site.shape(600), 3), (site.shape(0, cards=0), 1)]), site.hardware, 2)
-    # 600 fits on 700: only the other 500 are a fragment to it, 3 times; to one without cards all 1200 are, once.
+    # 600 fits on 700, so the other 500 are a fragment, 3 times; without cards all 1200 are, once.
     assert worth.value_plain(tables, 0, 64_000, [700, 500], fragments=True) == 3 * 500 + 1200
     assert worth.value_plain(tables, 0, 500, [700, 500], fragments=True) == 4 * 1200
 

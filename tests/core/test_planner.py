@@ -349,6 +349,8 @@ def test_a_second_chatty_job_of_one_card_hangs_on_another_uplink() -> None:
 
 
 def test_a_chatty_job_of_one_card_goes_to_a_node_whose_uplink_is_free() -> None:
-    site = WorldBuilder().node(a_node("a", 2, wiring=pcie(2, 2, 2))).node(a_node("b", 2, wiring=pcie(2, 2, 2)))
+    site = (
+        WorldBuilder().node(a_node("a", 2, wiring=pcie(2, 2, 2))).node(a_node("b", 2, wiring=pcie(2, 2, 2)))
+    )
     site.submit("first", a_request(1, traffic=15_000)).submit("second", a_request(1, traffic=15_000))
     assert sorted(nodes_of(carried_out(site)).values()) == [["a"], ["b"]]

@@ -25,7 +25,7 @@ MINUTE = 60_000
 class Hall:
     """Queues over 12 cards, and who waits in them."""
 
-    def __init__(self, *queues: Queue, aging: Aging = Aging(), pool: int = 12) -> None:  # noqa: B008 - frozen
+    def __init__(self, *queues: Queue, aging: Aging = Aging(), pool: int = 12) -> None:  # noqa: B008 - a frozen value
         self.tree = grow_tree(queues, {CARDS: pool})
         self.book = Book(self.tree)
         self.lineup = Lineup(self.tree, aging)

@@ -219,7 +219,7 @@ def lost_tabs(text: str) -> str:
     [colour, lost_escape, as_spaces, one_space, doubled_tabs, windows, after_a_prompt, lost_tabs]
 ))  # fmt: skip
 def test_form_never_changes_the_result(text: str, form: object) -> None:
-    assert parse_matrix(form(text)) == parse_matrix(text)  # type: ignore[operator]
+    assert parse_matrix(form(text)) == parse_matrix(text)  # type: ignore[operator]  # forms are functions
 
 
 @settings(max_examples=150, deadline=None)

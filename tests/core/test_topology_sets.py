@@ -54,7 +54,7 @@ def linked(n: int, links: dict[tuple[int, int], int], *, per_socket: int) -> Wir
 
 
 def chosen(wiring: Wiring, free: int, k: int, **options: object) -> tuple[int, ...]:
-    choice = best_set(wiring, free, k, **options)  # type: ignore[arg-type]
+    choice = best_set(wiring, free, k, **options)  # type: ignore[arg-type]  # a table of arguments
     assert choice is not None
     return cards_of(choice.mask)
 
@@ -82,7 +82,7 @@ def test_more_links_win_inside_a_cube_mesh() -> None:
     assert pair is not None
     assert (pair.worst, pair.min_links, pair.sockets) == (Link.NV, 2, 1)
     assert chosen(machine, 0xFF, 4) == (0, 1, 2, 3)
-    assert best_set(machine, 0xFF, 5).worst is Link.SYS  # type: ignore[union-attr]
+    assert best_set(machine, 0xFF, 5).worst is Link.SYS  # type: ignore[union-attr]  # None fails the test
 
 
 def test_a_single_card_comes_from_the_broken_group() -> None:
@@ -145,7 +145,7 @@ def test_required_nvlink_that_nobody_spoke_of_is_refused_as_unknown() -> None:
     refusal = refuse_set(unknown(8), 0xFF, 4, require_nvlink=True)
     assert refusal is not None
     assert refusal.reason is Refusal.NVLINK_UNKNOWN
-    assert refuse_set(unknown(8), 0b111, 4).reason is Refusal.TOO_FEW_FREE  # type: ignore[union-attr]
+    assert refuse_set(unknown(8), 0b111, 4).reason is Refusal.TOO_FEW_FREE  # type: ignore[union-attr]  # None fails the test
     assert best_set(unknown(8), 0xFF, 1, require_nvlink=True) is not None
 
 
@@ -180,7 +180,7 @@ def test_the_class_of_a_set_is_its_farthest_link() -> None:
 )
 def test_impossible_questions_are_refused(wrong: str, question: dict[str, object]) -> None:
     with pytest.raises(SpecError):
-        best_set(pcie(8, 2, 4), **question)  # type: ignore[arg-type]
+        best_set(pcie(8, 2, 4), **question)  # type: ignore[arg-type]  # a table of arguments
 
 
 def brute_force(wiring: Wiring, free: int, k: int) -> tuple[int, ...]:

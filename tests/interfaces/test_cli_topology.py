@@ -20,7 +20,7 @@ PEERS = "GPU0 GPU1\nGPU0 X GNS\nGPU1 GNS X\n"
 def printed(renderable: object) -> str:
     console = Console(file=io.StringIO(), width=120)
     console.print(renderable)
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO, made above
 
 
 def test_a_person_sees_groups_switches_nics_and_warnings() -> None:

@@ -30,7 +30,7 @@ POLICIES = ("future-packing", "fgd", "best-fit", "spread")
 
 def policy(name: str, **changes: object) -> Settings:
     """One policy with the window mix of the histories, uncompiled."""
-    return replace(MIX, policy=((name, 1.0),), engine="python", **changes)  # type: ignore[arg-type] # fields
+    return replace(MIX, policy=((name, 1.0),), engine="python", **changes)  # type: ignore[arg-type]  # fields of Settings
 
 
 class Planned(History):

@@ -128,6 +128,7 @@ def test_too_many_kinds_of_job_are_refused(tmp_path: Path) -> None:
         read_columns(jobs)
 
 
+@pytest.mark.slow
 def test_baselines_of_a_published_trace_are_reproduced(shared: Path) -> None:
     columns, sharing = read_columns(read_trace(shared / "traces" / "muri", "trace3"))
     known = PUBLISHED["trace3"]

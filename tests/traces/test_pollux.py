@@ -197,6 +197,7 @@ def test_interpolation_uses_the_cell_around_the_point() -> None:
     assert interpolate(points, values, np.array([3.0])) == pytest.approx([11.0])
 
 
+@pytest.mark.slow
 def test_the_published_baseline_is_reproduced_and_pollux_is_beaten(shared: Path) -> None:
     folder = shared / "traces" / "pollux"
     speeds = {name: Speeds(profile) for name, profile in read_profiles(folder / "profiles").items()}

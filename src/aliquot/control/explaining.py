@@ -1,4 +1,4 @@
-"""Why a job of a live site is where it is, or waits: what the planner says, and what was kept of its choice."""
+"""Why a job of a live site is where it is, or waits: what the planner says of it."""
 
 from __future__ import annotations
 

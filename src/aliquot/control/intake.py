@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
@@ -65,6 +66,8 @@ class Intake:
     ) -> None:
         self._machine, self._now, self._attach = machine, now, attach
         self.submitted = 0  # jobs ever accepted; their numbers are their ids
+        self._lock = Lock()
+        self._closed: Exception | None = None
         self._asks: deque[_Ask] = deque()
         self._machine_told: list[Event] = []
         self._asked: list[tuple[Event, _Ask]] = []
@@ -106,16 +109,26 @@ class Intake:
             ask.answer.set_result(event.job.id if isinstance(event, JobSubmitted) else JobId(""))
 
     def refuse(self, error: Exception) -> None:
-        """What was asked for could not be recorded, or will not be: say so to those who asked."""
-        waiting = [ask for _, ask in self._asked] + list(self._asks)
+        """What was asked for could not be recorded: say so to those who asked."""
+        with self._lock:
+            waiting = [ask for _, ask in self._asked] + list(self._asks)
+            self._asks.clear()
         self._asked = []
-        self._asks.clear()
         for ask in waiting:
             ask.answer.set_exception(error)
+
+    def close(self, error: Exception) -> None:
+        """Refuse what was asked for, and whatever is asked for from now on."""
+        with self._lock:
+            self._closed = error
+        self.refuse(error)
 
     def _ask(self, event: Event, body: bytes) -> Future[JobId]:
         answer: Future[JobId] = Future()
         answer.set_running_or_notify_cancel()  # from here on nobody can take it back
-        self._asks.append(_Ask(event, body, answer))
+        with self._lock:
+            if self._closed is not None:
+                raise self._closed
+            self._asks.append(_Ask(event, body, answer))
         self._machine.tell()
         return answer

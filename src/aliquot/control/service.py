@@ -46,6 +46,7 @@ from aliquot.ports import Clock, Journal
 
 COMPACT_EVERY: Final = 20_000  # events
 RETRY_MS: Final = 1000
+STOPS: Final = "the service stops; ask again when it is back"
 _T = TypeVar("_T")
 
 
@@ -112,6 +113,7 @@ class Service:
         self.failure: BaseException | None = None
         self._errands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._places: dict[JobId, Place] = {}
+        self._lock = threading.Lock()
         self._is_stopping = False
         self._since_compacted = 0
         self._thread = threading.Thread(target=self._run, name="aliquot-loop", daemon=True)
@@ -119,7 +121,7 @@ class Service:
         world = record.resume()
         self.chronicle = Chronicle(self._kept_of, parts.exits, record.forget)
         self.intake = Intake(parts.machine, parts.clock.now, record.attach)
-        observers: tuple[Observer, ...] = (self.chronicle, self.intake, *parts.observers, self)
+        observers: tuple[Observer, ...] = (self.chronicle, self, self.intake, *parts.observers)
         self.loop = Loop(self.intake, parts.clock, record, parts.settings, observers)
         self.loop.world = world
         self.chronicle.resume(record.replay(), world)
@@ -246,7 +248,8 @@ class Service:
     # --- the loop ----------------------------------------------------------------------------------------
 
     def see(self, events: Sequence[Event], world: World) -> None:
-        """What was recorded counts towards the next compaction."""
+        """Show what was recorded, before anyone is told that it was."""
+        self.frozen = world.freeze()
         self._since_compacted += len(events)
 
     def _run(self) -> None:
@@ -258,12 +261,12 @@ class Service:
                 if not self._is_stopping:
                     self.parts.machine.wait(until)
             self._save()
-        except BaseException as error:
+        except Exception as error:  # whatever it is, those who wait must be told
             self.failure = error
-            raise
         finally:
-            self._is_stopping = True
-            self.intake.refuse(UnavailableError("the service stops; ask again when it is back"))
+            with self._lock:
+                self._is_stopping = True
+            self.intake.close(UnavailableError(STOPS))
             self._run_errands()
             self.on_change()
 
@@ -276,7 +279,6 @@ class Service:
             return RETRY_MS
         if happened:
             self._note_places()
-            self.frozen = self.loop.world.freeze()
             self.on_change()
         if self._since_compacted >= COMPACT_EVERY:
             self._since_compacted = 0
@@ -303,10 +305,11 @@ class Service:
 
     def _do(self, errand: Callable[[], _T]) -> Future[_T]:
         """Have the loop's thread do something between two turns."""
-        self._must_serve()
         answer: Future[_T] = Future()
         answer.set_running_or_notify_cancel()
-        self._errands.append((errand, answer))
+        with self._lock:
+            self._must_serve()
+            self._errands.append((errand, answer))
         self.parts.machine.tell()
         return answer
 
@@ -336,7 +339,7 @@ class Service:
 
     def _must_serve(self) -> None:
         if self._is_stopping:
-            raise UnavailableError("the service stops; ask again when it is back")
+            raise UnavailableError(STOPS)
 
 
 def _owner_name(life: Life | None, name: Callable[[int], str]) -> str:

@@ -1,4 +1,4 @@
-"""What goes in and out of a live service, as plain records: the words of the API, its client and its documents.
+"""What goes in and out of a live service, as plain records: the words of the API and of its client.
 
 Times are milliseconds of the Unix epoch, memory is MiB, compute thousandths of a card. None is unknown, or
 not to be known by the caller.

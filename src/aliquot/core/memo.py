@@ -14,6 +14,7 @@ from aliquot.core.jobs import Request
 from aliquot.core.linking import Need, WiredChooser
 from aliquot.core.placement.mix import mix_of
 from aliquot.core.placement.placer import Placer
+from aliquot.core.placement.rescue import Leaving
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.records import Epoch, Frozen
 from aliquot.core.settings import Settings
@@ -33,6 +34,7 @@ class Memo:
         self._epoch: Epoch | None = None
         self._placer: Placer | None = None
         self._chooser: WiredChooser | None = None
+        self.leaving = Leaving()
         self._options: dict[Request, tuple[tuple[Request, Shape], ...]] = {}
         self._specs: dict[tuple[object, ...], int] = {}
 

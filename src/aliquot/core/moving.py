@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aliquot.core.grants import Grant, GrantState, Seat
+from aliquot.core.grants import GrantState, Seat
 from aliquot.core.ids import GrantId
 from aliquot.core.jobs import Request
 from aliquot.core.placement.placer import Choice
@@ -49,7 +49,7 @@ class Mover:
         if len(job.members) != 1 or job.members[0].cards > 1 or self.budget < 1:
             return None
         option, shape = self._desk.memo.options(job.members[0])[0]
-        found = find_rescue(self._desk.placer, shape, self._movable_on)
+        found = find_rescue(self._desk.placer, shape, self._still_movable_on)
         if found is None or found.change > self._worth(shape):
             return None
         move = self._move(found.moved, found.home, record)
@@ -71,7 +71,14 @@ class Mover:
             return []
         steps: list[Move | Tidy] = []
         while len(steps) < min(rules.tidy_moves, self.budget + len(steps)):
-            found = find_improvement(self._desk.placer, self._movable_on, float(rules.tidy_gain))
+            found = find_improvement(
+                self._desk.placer,
+                self._desk.memo.leaving,
+                self._desk.world.residents.get,
+                self._movable_on,
+                lambda moved: _token(moved) in self._moved,
+                float(rules.tidy_gain),
+            )
             if found is None:
                 break
             steps.append(self._move(found.moved, found.home, None))
@@ -81,12 +88,15 @@ class Mover:
         """What a rescue may destroy, milli-cards."""
         return shape.milli * self._desk.settings.rescue.worth_milli / 1000
 
+    def _still_movable_on(self, row: int) -> Sequence[Movable]:
+        return [moved for moved in self._movable_on(row) if _token(moved) not in self._moved]
+
     def _movable_on(self, row: int) -> Sequence[Movable]:
         world = self._desk.world
         found = []
         for held in world.residents.get(row, ()):
             record = world.jobs[held.job]
-            if not record.job.movable or held in self._moved or len(record.job.members) != 1:
+            if not record.job.movable or len(record.job.members) != 1:
                 continue
             grant = world.grants[held.job][held.member]
             seat = grant.seat
@@ -94,7 +104,7 @@ class Mover:
                 continue
             if self._desk.draft.can_release(seat):
                 shape = self._shape_of(record.job.members[0], seat)
-                found.append(Movable(row, seat.mask.bit_length() - 1, shape, (grant, record)))
+                found.append(Movable(row, seat.mask.bit_length() - 1, shape, held))
         return found
 
     def _shape_of(self, request: Request, seat: Seat) -> Shape:
@@ -109,7 +119,8 @@ class Mover:
         return options[0][1]
 
     def _move(self, moved: Movable, home: Choice, beneficiary: JobRecord | None) -> Move:
-        grant, record = _token(moved)
+        held = _token(moved)
+        record, grant = self._desk.world.jobs[held.job], self._desk.world.grants[held.job][held.member]
         assert grant.seat is not None
         request = record.job.members[grant.id.member]
         self._desk.release(grant.seat)
@@ -125,10 +136,6 @@ class Mover:
         )
 
 
-def _token(moved: Movable) -> tuple[Grant, JobRecord]:
-    token = moved.token
-    assert isinstance(token, tuple)
-    grant, record = token
-    assert isinstance(grant, Grant)
-    assert isinstance(record, JobRecord)
-    return grant, record
+def _token(moved: Movable) -> GrantId:
+    assert isinstance(moved.token, GrantId)
+    return moved.token

@@ -25,7 +25,7 @@ class Rates(msgspec.Struct, frozen=True):
     cents_a_month: tuple[tuple[str, int], ...] = ()
 
 
-def charge_job(job: Job, model: CardModel, rates: Rates = Rates()) -> dict[Resource, int]:  # noqa: B008 - frozen
+def charge_job(job: Job, model: CardModel, rates: Rates = Rates()) -> dict[Resource, int]:  # noqa: B008 - a frozen value
     """What quotas count for `job` on cards of `model`, by resource.
 
     Cards are counted once as cards of any model and once as cards of `model`. Compute and money are left out

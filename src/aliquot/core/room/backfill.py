@@ -78,7 +78,7 @@ def decide(
     free: I64,
     running: Running,
     waiting: Waiting,
-    rules: Backfill = Backfill(),  # noqa: B008 - frozen
+    rules: Backfill = Backfill(),  # noqa: B008 - a frozen value
     windows: Windows | None = None,
 ) -> Decision:
     """One pass over `waiting` on nodes of `size` cards of which `free` are free [nodes]. Changes nothing.
@@ -115,7 +115,7 @@ def foresee(
     free: I64,
     running: Running,
     waiting: Waiting,
-    rules: Backfill = Backfill(),  # noqa: B008 - frozen
+    rules: Backfill = Backfill(),  # noqa: B008 - a frozen value
 ) -> I64:
     """[jobs] when each waiting job would start if nobody else came and all ended as expected; -1 if never.
 

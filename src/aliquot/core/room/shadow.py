@@ -59,7 +59,7 @@ class Hold(NamedTuple):
     job: JobId | None = None
 
 
-def expected_end(started_ms: int, estimate_ms: int | None, now: int, overrun: Overrun = Overrun()) -> int:  # noqa: B008 - frozen
+def expected_end(started_ms: int, estimate_ms: int | None, now: int, overrun: Overrun = Overrun()) -> int:  # noqa: B008 - a frozen value
     """When a job that runs since `started_ms` is expected to be over: after `now`, FAR where unknown."""
     if estimate_ms is None:
         return FAR

@@ -29,7 +29,7 @@ def describe_api(routes: Sequence[Route], version: str) -> dict[str, Any]:
         "info": {
             "title": "Aliquot",
             "version": version,
-            "description": "Spoken over a Unix socket. The caller is who the kernel says is on the other end.",
+            "description": "Spoken over a Unix socket; the caller is who the kernel says it is.",
         },
         "paths": paths,
         "components": {"schemas": components},

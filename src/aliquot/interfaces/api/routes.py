@@ -104,7 +104,7 @@ async def _site(desk: Desk, call: Call) -> Site:
 
 
 async def _submit(desk: Desk, call: Call) -> Accepted:
-    job: str = await asyncio.wrap_future(desk.service.submit(call.caller, call.body))
+    job = await asyncio.wrap_future(desk.service.submit(call.caller, call.body))
     return Accepted(job)
 
 
@@ -183,8 +183,8 @@ ROUTES: Final = (
         body=Signal,
     ),
     Route("GET", "/v1/jobs/{job}/output", _output, "What a job has printed.", bytes, Reading),
-    Route("GET", "/v1/jobs/{job}/explain", _explain, "Why a job is where it is, or waits.", LiveExplanation),
-    Route("GET", "/v1/gpus", _gpus, "Cards, what is free of them, and who holds what.", list[CardView]),
+    Route("GET", "/v1/jobs/{job}/explain", _explain, "Why a job is where it is.", LiveExplanation),
+    Route("GET", "/v1/gpus", _gpus, "Cards and who holds what.", list[CardView]),
     Route("GET", "/v1/queues", _queues, "Queues, what waits and runs in them.", list[QueueView]),
-    Route("POST", "/v1/nodes/{node}/drain", _drain, "No new work for a node, or work again.", Done, body=Drain),
+    Route("POST", "/v1/nodes/{node}/drain", _drain, "No new work, or work again.", Done, body=Drain),
 )  # fmt: skip  # one row per route

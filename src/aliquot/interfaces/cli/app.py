@@ -15,6 +15,7 @@ import typer
 from aliquot import __version__
 from aliquot.core.errors import AliquotError
 from aliquot.interfaces.cli.help import Command, Commands, describe_mistake, examples, spell_json
+from aliquot.interfaces.cli.live import add_live_commands, spell_explain
 from aliquot.interfaces.cli.options import (
     AtOption,
     Files,
@@ -37,16 +38,24 @@ from aliquot.interfaces.cli.options import (
 
 if TYPE_CHECKING:
     from aliquot.control.experiments import Experiments
+    from aliquot.control.live import Live
 
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 WRITES_JSON: Final = ("simulate", "compare", "replay")
 
 
-def run_app(arguments: Sequence[str], experiments: Callable[[], Experiments]) -> int:
-    """Run one command; its exit code. Never lets a traceback of a person's mistake through."""
-    command = typer.main.get_command(_build(experiments))
-    words = spell_json(arguments or ["--help"], WRITES_JSON)
+def run_app(
+    arguments: Sequence[str],
+    experiments: Callable[[], Experiments],
+    live: Callable[[], Live] | None = None,
+) -> int:
+    """Run one command; its exit code. Never lets a traceback of a person's mistake through.
+
+    Without `live` there are no commands for a running service.
+    """
+    command = typer.main.get_command(_build(experiments, live))
+    words = spell_json(spell_explain(arguments or ["--help"]), WRITES_JSON)
     try:
         return int(command.main(words, "aliquot", standalone_mode=False) or 0)
     except (typer.Abort, KeyboardInterrupt):
@@ -65,7 +74,7 @@ def _complain(message: str) -> int:
     return BAD_INPUT
 
 
-def _build(experiments: Callable[[], Experiments]) -> typer.Typer:
+def _build(experiments: Callable[[], Experiments], live: Callable[[], Live] | None) -> typer.Typer:
     app = typer.Typer(
         name="aliquot",
         cls=Commands,
@@ -89,6 +98,8 @@ def _build(experiments: Callable[[], Experiments]) -> typer.Typer:
     _add_replay(app, experiments)
     _add_explain(app, experiments)
     _add_topology(app)
+    if live is not None:
+        add_live_commands(app, live)
     return app
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -66,7 +67,8 @@ def spell_explain(arguments: Sequence[str]) -> list[str]:
     words = list(arguments)
     if words[:1] != ["explain"]:
         return words
-    others = [word for word in words[1:] if not word.startswith("-")]
+    own = [word for before, word in pairwise(words) if before != "--socket"]
+    others = [word for word in own if not word.startswith("-")]
     is_live = len(others) == 1 and others[0].isdigit() and not Path(others[0]).exists()
     return [LIVE_EXPLAIN, *words[1:]] if is_live else words
 

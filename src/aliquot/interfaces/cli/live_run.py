@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 from typing import Final, TypeVar
 
@@ -54,12 +55,8 @@ def print_output(remote: Remote, job: str, *, follow: bool) -> None:
     """What `job` has printed, to standard output as it is; to its end if `follow`."""
     piece = OutputPiece(b"", 0, 0, is_over=False)
     while not piece.is_over:
-        offset, file = piece.offset, piece.file
-        piece = _patiently(
-            lambda at=offset, of=file: remote.output(  # type: ignore[misc]  # mypy: a default has no type
-                job, offset=at, file=of, timeout=POLL_S if follow else 0
-            )
-        )
+        timeout = POLL_S if follow else 0
+        piece = _patiently(partial(remote.output, job, offset=piece.offset, file=piece.file, timeout=timeout))
         sys.stdout.buffer.write(piece.body)
         sys.stdout.flush()
         if not piece.body and not follow:
@@ -108,12 +105,7 @@ def _await_turn(remote: Remote, job: str) -> None:
 def _await_end(remote: Remote, job: str) -> JobDetail:
     detail = _patiently(lambda: remote.job(job))
     while not detail.is_over:
-        phase = detail.job.phase
-        detail = _patiently(
-            lambda seen=phase: remote.job(  # type: ignore[misc]  # mypy: a default has no type
-                job, phase=seen, timeout=POLL_S
-            )
-        )
+        detail = _patiently(partial(remote.job, job, phase=detail.job.phase, timeout=POLL_S))
     return detail
 
 

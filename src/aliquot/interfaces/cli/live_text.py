@@ -141,7 +141,8 @@ def _placed(said: LiveExplanation) -> Iterator[str]:
     assert said.place is not None
     assert said.placed_ms is not None
     waited = _age(said.placed_ms - said.submitted_ms)
-    yield f"{said.job} was placed at {_clock(said.placed_ms)} by policy {said.policy}, after waiting {waited}."
+    when = _clock(said.placed_ms)
+    yield f"{said.job} was placed at {when} by policy {said.policy}, after waiting {waited}."
     told = explain_lines(
         Explanation(
             said.job, said.policy, said.placement, said.at_ms, said.submitted_ms,

@@ -23,7 +23,7 @@ class Blend:
 
     def __init__(self, parts: Sequence[tuple[Policy, float]]) -> None:
         self.parts = tuple(parts)
-        self._columns: dict[int, tuple[Scores, list[Scores]]] = {}
+        self._columns: list[tuple[Scores, list[Scores]]] = []
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class Blend:
     def begin(self, board: Board, mix: DemandMix, seed: int) -> None:
         """Start an epoch in every part."""
         self._board = board
-        self._columns = {}
+        self._columns = []
         for policy, _ in self.parts:
             policy.begin(board, mix, seed)
 
@@ -85,12 +85,12 @@ class Blend:
 
     def _own(self, scores: Scores) -> list[Scores]:
         """The scores of each part that belong to the shared `scores`."""
-        known = self._columns.get(id(scores.loss))
-        if known is None:
-            others = [blank_scores(scores.loss.shape[0]) for _ in self.parts[1:]]
-            known = (scores, [scores, *others])
-            self._columns[id(scores.loss)] = known
-        return known[1]
+        for known, own in self._columns:
+            if known.loss is scores.loss:
+                return own
+        own = [scores, *(blank_scores(scores.loss.shape[0]) for _ in self.parts[1:])]
+        self._columns.append((scores, own))
+        return own
 
 
 def normalised(loss: F64) -> F64:

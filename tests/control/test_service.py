@@ -1,0 +1,307 @@
+"""The service without processes: what is acknowledged, what a full disk does, what a restart knows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from aliquot.control.chronicle import Chronicle
+from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.service import Parts, Service
+from aliquot.control.views import Caller, Exit, Submission
+from aliquot.core.errors import AliquotError
+from aliquot.core.events import Ended, Event, JobCancelled, JobSubmitted, Outcome, Started
+from aliquot.core.ids import JobId
+from aliquot.core.jobs import Job
+from aliquot.core.settings import Settings
+from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.world import World
+from tests.support.build import a_job, a_node
+from tests.support.local import wait_for
+
+ROOT, ANN, BEN = Caller(0, 0), Caller(1001, 100), Caller(1002, 100)
+PATIENCE_S: Final = 5
+
+
+class FullError(AliquotError):
+    """The record has no room."""
+
+
+class Machine:
+    """Starts whatever it is told to at once; `end` ends a job."""
+
+    def __init__(self) -> None:
+        self.told: list[Event] = []
+        self.stopped: list[str] = []
+        self.attempts: dict[str, int] = {}
+
+    def tell(self, *events: Event) -> None:
+        self.told.extend(events)
+
+    def wait(self, until: int | None = None) -> None:
+        time.sleep(0.002)
+
+    def resume(self, world: World) -> None:
+        self.attempts = {job: record.attempt for job, record in world.jobs.items()}
+
+    def observe(self) -> Sequence[Event]:
+        told, self.told = self.told, []
+        return told
+
+    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
+        for step in steps:
+            if isinstance(step, Start) and self.attempts.get(step.job) != step.attempt:
+                self.attempts[step.job] = step.attempt
+                self.tell(Started(0, step.job, step.attempt))
+            elif isinstance(step, Kill):
+                self.tell(Ended(0, step.job, step.attempt, Outcome.FAILED))
+
+    def end(self, job: str, outcome: Outcome = Outcome.SUCCEEDED) -> None:
+        self.tell(Ended(0, JobId(job), self.attempts[job], outcome))
+
+
+class Clock:
+    """Counts calls."""
+
+    def __init__(self) -> None:
+        self.at = 0
+
+    def now(self) -> int:
+        self.at += 1
+        return self.at
+
+    def wake_at(self, at: int) -> None:
+        """The loop turns all the time anyway."""
+
+
+class Record:
+    """Events in a list; `is_full` refuses more."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.bodies: dict[JobId, bytes] = {}
+        self.is_full = False
+
+    def append(self, events: Sequence[Event]) -> None:
+        if self.is_full:
+            raise FullError("the disk is full")
+        self.events.extend(events)
+
+    def replay(self) -> Iterator[Event]:
+        return iter(list(self.events))
+
+    def resume(self) -> World:
+        world = World()
+        world.apply_all(self.events)
+        return world
+
+    def attach(self, job: JobId, payload: bytes) -> None:
+        self.bodies[job] = payload
+
+    def payload(self, job: JobId) -> bytes | None:
+        return self.bodies.get(job)
+
+    def forget(self, jobs: Sequence[JobId]) -> None:
+        for job in jobs:
+            del self.bodies[job]
+
+    def compact(self) -> None:
+        """Nothing to win."""
+
+    def save(self, world: World) -> None:
+        """Nothing to keep."""
+
+
+class Stage:
+    """A service with two cards, and all around it."""
+
+    def __init__(self, *, uid: int = 0) -> None:
+        self.uid, self.record, self.clock = uid, Record(), Clock()
+        self.open()
+
+    def open(self) -> None:
+        self.machine = Machine()
+        self.service = Service(
+            Parts(
+                machine=self.machine,
+                clock=self.clock,
+                record=self.record,
+                settings=Settings(engine="python"),
+                policy="future-packing",
+                nodes=(a_node("here", 2),),
+                read=self.read,
+                exits=lambda job, attempt: (Exit("exited", 3),),
+                output=lambda job, attempt, member: Path(f"/out/{job}/{attempt}.{member}"),
+                signal=lambda job, number: True,
+                user_name=str,
+                uid=self.uid,
+                passing=(FullError,),
+            )
+        )
+        self.service.start()
+
+    def read(self, asked: Submission, caller: Caller) -> tuple[Job, bytes]:
+        return a_job("", at=0), b"{}"
+
+    def submit(self, caller: Caller = ANN) -> str:
+        return self.service.submit(caller, Submission(command=("x",))).result(PATIENCE_S)
+
+    def phase(self, job: str) -> str:
+        return self.service.life(job).phase.value
+
+    def until(self, job: str, phase: str) -> None:
+        wait_for(lambda: self.phase(job) == phase, f"{job} to be {phase}", PATIENCE_S)
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    made = Stage()
+    yield made
+    made.service.stop()
+
+
+def test_what_is_acknowledged_is_on_record_under_its_number(stage: Stage) -> None:
+    ids = [stage.submit() for _ in range(3)]
+    assert ids == ["1", "2", "3"]
+    recorded = [event.job.id for event in stage.record.events if isinstance(event, JobSubmitted)]
+    assert recorded == ids
+    assert [stage.service.life(job).owner for job in ids] == [ANN.uid] * 3
+
+
+def test_jobs_run_wait_and_are_over(stage: Stage) -> None:
+    ids = [stage.submit() for _ in range(3)]
+    stage.until("2", "running")
+    assert stage.service.job(ANN, "3").position == 1
+    stage.machine.end("1", Outcome.FAILED)
+    stage.until("1", "failed")
+    stage.until("3", "running")
+    rows = {job.id: (job.phase, job.exit_status) for job in stage.service.jobs()}
+    assert rows == {"1": ("failed", 3), "2": ("running", None), "3": ("running", None)}
+    assert [job.id for job in stage.service.jobs(over=False)] == ids[1:]
+    assert [job.id for job in stage.service.jobs(most=1)] == ["3"]
+
+
+def test_a_full_disk_refuses_and_nothing_is_lost(stage: Stage) -> None:
+    first = stage.submit()
+    stage.until(first, "running")
+    stage.record.is_full = True
+    stage.machine.end(first)
+    with pytest.raises(UnavailableError) as refused:
+        stage.submit()
+    assert refused.value.is_full
+    stage.record.is_full = False
+    stage.until(first, "succeeded")
+    assert stage.submit() == "2"
+    submitted = [event for event in stage.record.events if isinstance(event, JobSubmitted)]
+    assert len(submitted) == 2
+
+
+def test_a_record_that_breaks_ends_the_service_and_says_so(stage: Stage) -> None:
+    class BrokenError(Exception):
+        """Not one that passes."""
+
+    def fail(events: Sequence[Event]) -> None:
+        raise BrokenError
+
+    stage.record.append = fail  # type: ignore[method-assign]  # the record breaks while the service runs
+    with pytest.raises(UnavailableError):
+        stage.submit()
+    wait_for(lambda: stage.service.failure is not None, "the failure")
+    assert isinstance(stage.service.failure, BrokenError)
+
+
+def test_after_the_end_nothing_is_accepted(stage: Stage) -> None:
+    stage.service.stop()
+    with pytest.raises(UnavailableError):
+        stage.submit()
+
+
+def test_a_restart_knows_every_life_as_it_was(stage: Stage) -> None:
+    for _ in range(4):
+        stage.submit()
+    stage.until("2", "running")
+    stage.machine.end("1")
+    stage.until("1", "succeeded")
+    stage.until("3", "running")
+    stage.service.cancel(ANN, "4").result(PATIENCE_S)
+    stage.until("4", "cancelled")
+    stage.service.stop()
+    before = stage.service.chronicle.lives
+    stage.open()
+    assert stage.service.chronicle.lives == before
+    assert stage.submit() == "5"
+
+
+def test_a_life_whose_beginning_is_compacted_is_found_again() -> None:
+    stage = Stage()
+    job = stage.submit()
+    stage.until(job, "running")
+    stage.service.stop()
+    chronicle = Chronicle(lambda job: None, lambda job, attempt: ())
+    chronicle.resume((), stage.service.loop.world)
+    life = chronicle.lives[JobId(job)]
+    assert (life.phase.value, life.owner, len(life.attempts)) == ("running", None, 1)
+    assert life.attempts[0].holds == stage.service.life(job).attempts[0].holds
+
+
+def test_old_lives_are_forgotten_with_what_lay_beside_them() -> None:
+    forgotten: list[JobId] = []
+    chronicle = Chronicle(lambda job: None, lambda job, attempt: (), forgotten.extend, kept=2)
+    world = World()
+    for number in range(4):
+        job = a_job(str(number), at=number, seq=number)
+        for event in (JobSubmitted(number, job), JobCancelled(number, job.id)):
+            world.apply(event)
+            chronicle.see((event,), world)
+    assert list(chronicle.lives) == ["2", "3"]
+    assert forgotten == ["0", "1"]
+
+
+ACTS: Final[dict[str, Callable[[Service, Caller], Any]]] = {
+    "cancel": lambda service, caller: service.cancel(caller, "1").result(PATIENCE_S),
+    "signal": lambda service, caller: service.signal(caller, "1", 15).result(PATIENCE_S),
+    "output": lambda service, caller: service.output(caller, "1", None, 0),
+}
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS.keys())
+def test_only_its_owner_and_root_control_a_job(stage: Stage, act: Callable[..., Any]) -> None:
+    stage.submit(ANN)
+    with pytest.raises(ForbiddenError, match="belongs to 1001"):
+        act(stage.service, BEN)
+    act(stage.service, ANN)
+
+
+def test_what_a_job_runs_is_told_to_its_owner_only(stage: Stage) -> None:
+    job = stage.submit(ANN)
+    assert stage.service.job(ANN, job).command == ("x",)
+    assert stage.service.job(BEN, job).command is None
+    assert stage.service.job(BEN, job).output is None
+
+
+def test_only_root_drains(stage: Stage) -> None:
+    wait_for(stage.service.cards, "the cards")
+    with pytest.raises(ForbiddenError):
+        stage.service.drain(ANN, "here", drained=True)
+    stage.service.drain(ROOT, "here", drained=True).result(PATIENCE_S)
+    wait_for(lambda: stage.service.cards()[0].state == "drained", "the drain", PATIENCE_S)
+
+
+def test_a_service_of_ones_own_serves_oneself() -> None:
+    stage = Stage(uid=ANN.uid)
+    assert stage.submit(ANN) == "1"
+    with pytest.raises(ForbiddenError, match="only as the user who started it"):
+        stage.submit(BEN)
+    stage.service.stop()
+
+
+def test_what_is_over_cannot_be_given_up(stage: Stage) -> None:
+    job = stage.submit()
+    stage.service.cancel(ANN, job).result(PATIENCE_S)
+    stage.until(job, "cancelled")
+    with pytest.raises(ConflictError):
+        stage.service.cancel(ANN, job)
