@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,9 +101,15 @@ def test_a_placed_job_is_explained_with_the_terms_of_its_choice(service: LiveSer
 
 
 def test_signals_reach_the_job(service: LiveService) -> None:
-    traps = "trap 'echo usr' USR1; trap 'echo int; exit 9' INT"
-    script = f"{traps}; echo ready; while :; do sleep 0.05; done"
-    running = service.spawn("run", "--", "sh", "-c", script)
+    # no shell: a signal reaches the whole process group, and a shell would tell of its children's ends
+    script = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: print('usr', flush=True))\n"
+        "signal.signal(signal.SIGINT, lambda *_: (print('int', flush=True), sys.exit(9)))\n"
+        "print('ready', flush=True)\n"
+        "while True: signal.pause()\n"
+    )
+    running = service.spawn("run", "--", sys.executable, "-c", script)
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     running.send_signal(signal.SIGUSR1)
