@@ -55,7 +55,7 @@ format: setup ## put the code into the one format
 	$(PY) -m ruff format .
 
 .PHONY: bench
-bench: setup ## every benchmark: tables here, JSON in out/bench
+bench: setup ## every benchmark: tables here, JSON in bench/results
 	@scripts/bench.sh
 
 .PHONY: lock

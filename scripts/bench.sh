@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every benchmark of bench/ (or those named), each printing its table and writing JSON to out/bench.
+# Runs every benchmark of bench/ (or those named), each printing its table and writing JSON to bench/results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 shopt -s nullglob
@@ -10,7 +10,6 @@ if [ ${#files[@]} -eq 0 ]; then
   echo "bench/ holds no bench_*.py" >&2
   exit 1
 fi
-mkdir -p out/bench
 for file in "${files[@]}"; do
   echo "== $file"
   PYTHONPATH=. .venv/bin/python "$file"

@@ -83,10 +83,11 @@ class Chronicle:
     def see(self, events: Sequence[Event], world: World) -> None:
         """Called after `events` were recorded and folded into `world`."""
         self._note(events, world)
-        old = [self._over.popleft() for _ in range(max(0, len(self._over) - self._kept))]
-        for job in old:
-            del self.lives[job]
-        if old:
+        # in lots, since forgetting is a write of its own
+        if len(self._over) > self._kept + self._kept // 20:
+            old = [self._over.popleft() for _ in range(len(self._over) - self._kept)]
+            for job in old:
+                del self.lives[job]
             self._forget(old)
 
     def _note(self, events: Iterable[Event], world: World) -> None:

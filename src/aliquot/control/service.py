@@ -7,6 +7,7 @@ becomes is up to its owner and to root.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -119,7 +120,7 @@ class Service:
         self._thread = threading.Thread(target=self._run, name="aliquot-loop", daemon=True)
         record = parts.record
         world = record.resume()
-        self.chronicle = Chronicle(self._kept_of, parts.exits, record.forget)
+        self.chronicle = Chronicle(self._kept_of, parts.exits, self._forget)
         self.intake = Intake(parts.machine, parts.clock.now, record.attach)
         observers: tuple[Observer, ...] = (self.chronicle, self, self.intake, *parts.observers)
         self.loop = Loop(self.intake, parts.clock, record, parts.settings, observers)
@@ -287,10 +288,8 @@ class Service:
 
     def _save(self) -> None:
         """A restart then has nothing to fold. Not worth an error: what is recorded is enough."""
-        try:
+        with contextlib.suppress(*self.parts.passing):
             self.parts.record.save(self.loop.world)
-        except self.parts.passing:
-            return
 
     def _run_errands(self) -> None:
         for errand, answer in self._take_errands():
@@ -329,6 +328,11 @@ class Service:
             self.life(job), loop.world, self.parts.settings, self.parts.policy,
             self._places.get(job), loop.memo, self.parts.clock.now(),
         )  # fmt: skip  # three lines read better than seven
+
+    def _forget(self, jobs: Sequence[JobId]) -> None:
+        """On a full disk what lies beside old jobs stays; the events seen are on record all the same."""
+        with contextlib.suppress(*self.parts.passing):
+            self.parts.record.forget(jobs)
 
     def _kept_of(self, job: JobId) -> Kept | None:
         body = self.parts.record.payload(job)
