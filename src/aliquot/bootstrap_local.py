@@ -173,13 +173,13 @@ def _make_launcher(
 
     cgroups, notes = None, ["not started by root: jobs run as you, without limits of memory and cpu"]
     if os.geteuid() == 0:
-        cgroups = Cgroups(parent=_group_name(state))
+        cgroups = Cgroups(parent=group_name(state))
         notes = [f"jobs are not limited in {what}: {why}" for what, why in sorted(cgroups.missing.items())]
     places = Places(find_supervisor(state / "bin"), runtime / "attempts", state / "output")
     return Launcher(places, clock.now, partial(_payload_of, journal), cgroups=cgroups, keep=keep), notes
 
 
-def _group_name(state: Path) -> str:
+def group_name(state: Path) -> str:
     """Two services of one machine must not meet in one cgroup: their jobs have the same ids."""
     return f"aliquot-{hashlib.sha256(bytes(state)).hexdigest()[:12]}"
 
@@ -188,7 +188,7 @@ def _leave_groups(cgroups: Cgroups | None, state: Path) -> None:
     """Take our cgroup away where no job is left in it."""
     for mount in cgroups.mounts if cgroups is not None else ():
         with contextlib.suppress(OSError):
-            (mount.path / _group_name(state)).rmdir()
+            (mount.path / group_name(state)).rmdir()
 
 
 # --- jobs ----------------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def test_a_gang_is_told_what_its_first_part_without_a_place_lacks() -> None:
     site = WorldBuilder().node("five", 5).node("two", 2)
     site.submit("gang", [a_request(3), a_request(5)])
     wait = why(site, "gang")
-    assert (wait.gate, shortfalls(wait)) == (Gate.FIT, {SIZE: (1, None, None), CARDS: (1, 3, 0)})
+    assert (wait.gate, shortfalls(wait)) == (Gate.NEVER, {SIZE: (1, None, None), CARDS: (1, 3, 0)})
 
 
 def test_a_job_that_backs_off_is_told_so() -> None:

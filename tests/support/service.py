@@ -15,16 +15,18 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, Self
 
 from aliquot.bootstrap import make_experiments
 from aliquot.bootstrap_live import make_live
+from aliquot.bootstrap_local import group_name
 from aliquot.client import Client, Submission
 from aliquot.core.errors import AliquotError
 from aliquot.engines.local.leftovers import find_supervisors
+from aliquot.engines.local.mounts import find_mounts
 from aliquot.interfaces.cli.app import run_app
 from tests.support.command import ROOT, Done
 from tests.support.local import supervisor, wait_for
@@ -57,6 +59,7 @@ class LiveService:
         for folder in find_supervisors(attempts):
             folder.command("kill test-over")
         wait_for(lambda: not find_supervisors(attempts), "supervisors to go")
+        self._remove_groups()
         shutil.rmtree(self.folder)
 
     def start(self) -> Self:
@@ -119,6 +122,14 @@ class LiveService:
         """Wait for its start."""
         wait_for(lambda: self.client.job(job).job.phase == "running", f"{job} to run")
         return self
+
+    def _remove_groups(self) -> None:
+        """Cgroups of jobs that were ended when no service was there to take theirs away."""
+        for mount in find_mounts(Path("/")):
+            parent = mount.path / group_name(self.state)
+            for folder in (*parent.glob("*/"), *([parent] if parent.is_dir() else [])):
+                with suppress(OSError):
+                    folder.rmdir()
 
     def _answers(self) -> bool:
         assert self.process is not None
