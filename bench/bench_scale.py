@@ -3,7 +3,7 @@
 The demand is the default openb list, the policy and its parameters are those of the quality table. Filling:
 jobs arrive until 90 % of all cards are allocated. Steady: at 90 %, each arrival follows the end of a random
 running job. `per turn` jobs arrive in one turn of the loop: 1 is the worst case, a turn for every decision.
-Usage: bench_scale.py [NODES ...]
+Usage: bench_scale.py [POLICY ...]
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ from aliquot.core.settings import Settings
 from aliquot.core.steps import Wait
 from aliquot.core.world import World
 from aliquot.traces.openb import OpenbTrace, asked_milli
-from bench.measure import calibrate, peak_mib, print_table, trace_folder, write_results
+from bench.measure import calibrate, peak_mib, print_table, scaled, trace_folder, write_results
 
 POLICIES = ("future-packing", "fgd", "best-fit")
+SIZES = (1_200, 12_000)
 STEADY = 10_000
 LEVEL = 0.9
 SEED = 7
@@ -96,15 +97,29 @@ class Site:
 
 def main() -> None:
     """Run, print, write."""
-    sizes = tuple(map(int, sys.argv[1:])) or (1_200, 12_000)
+    policies = tuple(sys.argv[1:]) or POLICIES
     calibration = calibrate()
     demand = OpenbTrace(Path(trace_folder()), "default", 42, load_catalog().models()).demand()
     rows = []
-    for policy in POLICIES:
-        for nodes in sizes:
+    for policy in policies:
+        for nodes in SIZES:
             rows.append(measure(nodes, policy, demand))
             print(rows[-1], flush=True)
-    head = ("policy", "nodes", "filling/s", "us", "steady/s", "steady/s, 1 per turn", "us", "peak MiB")
+    faster = scaled(1, calibration)
+    head = (
+        "policy",
+        "nodes",
+        "filling/s",
+        "us",
+        "steady/s",
+        "steady/s, 1 per turn",
+        "us",
+        "scaled filling, steady",
+        "peak MiB",
+    )
+    print(
+        f"calibration {calibration:.2f} s: a reference machine makes {calibration / 0.63:.2f} times as many"
+    )
     table = [
         (
             row["policy"],
@@ -114,6 +129,7 @@ def main() -> None:
             f"{row['steady_32']:.0f}",
             f"{row['steady_1']:.0f}",
             f"{1e6 / row['steady_1']:.0f}",
+            f"{row['filling'] / faster:.0f}, {row['steady_1'] / faster:.0f}",
             row["peak_mib"],
         )
         for row in rows
