@@ -117,9 +117,6 @@ def main() -> None:
         "scaled filling, steady",
         "peak MiB",
     )
-    print(
-        f"calibration {calibration:.2f} s: a reference machine makes {calibration / 0.63:.2f} times as many"
-    )
     table = [
         (
             row["policy"],
