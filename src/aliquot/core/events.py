@@ -24,7 +24,7 @@ class Outcome(Enum):
     LOST = "lost"  # its node is proven dead; the job goes back to its queue
 
 
-class Record(msgspec.Struct, frozen=True, tag=True):
+class Record(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Base of all events."""
 
     at: int

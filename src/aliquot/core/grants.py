@@ -31,7 +31,7 @@ class Seat(NamedTuple):
     edges: tuple[tuple[int, int], ...] = ()  # (edge of the wiring, MB/s)
 
 
-class Placement(msgspec.Struct, frozen=True):
+class Placement(msgspec.Struct, frozen=True, gc=False):
     """What one member of a job gets: a node, cards by UUID, and what each of them gives."""
 
     node: NodeId
@@ -55,7 +55,7 @@ class GrantState(Enum):
     ORPHANED = "orphaned"  # names a card or node that is not there
 
 
-class Grant(msgspec.Struct, frozen=True):
+class Grant(msgspec.Struct, frozen=True, gc=False):
     """What one member of one attempt holds.
 
     `seat` is None while its node is away: nothing is booked. An orphaned grant on a node that is there keeps

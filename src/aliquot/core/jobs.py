@@ -30,7 +30,7 @@ class Link(Enum):
     REQUIRED = "required"  # one NVLink-connected set or wait
 
 
-class Request(msgspec.Struct, frozen=True, cache_hash=True):
+class Request(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What one member asks of one node. `cards` = 0 is a CPU-only request.
 
     The key of many caches, so its hash is kept.
@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, cache_hash=True):
         )
 
 
-class Job(msgspec.Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True, gc=False):
     """One submitted job. `submitted_ms` and `seq` never change, whatever happens to its attempts."""
 
     id: JobId

@@ -15,7 +15,7 @@ from aliquot.core.lifecycle import Phase
 QueueKey = tuple[int, int, int, JobId]  # (-priority, submitted, seq, id): the order jobs are considered in
 
 
-class JobRecord(msgspec.Struct, frozen=True):
+class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """A job that is not over, and where it is in its life."""
 
     job: Job
