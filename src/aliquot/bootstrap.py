@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -22,8 +23,10 @@ from aliquot.traces.openb import OpenbTrace
 
 
 def prepare() -> None:
-    """What every process does before it plans: find the compiled kernels of earlier runs."""
+    """What every process does before it plans: find compiled kernels, collect garbage less often."""
     keep_kernels(read_environment(os.environ).cache)
+    # records are many, small and without cycles: collecting after every 700 of them finds nothing
+    gc.set_threshold(50_000, 20, 100)
 
 
 def make_experiments() -> Experiments:

@@ -76,7 +76,7 @@ class NodeKind(msgspec.Struct, frozen=True, cache_hash=True):
     numa_nodes: int  # 0: unknown
 
 
-class Profile(msgspec.Struct, frozen=True):
+class Profile(msgspec.Struct, frozen=True, cache_hash=True):
     """Which cards a request accepts. Everything given must hold; an unknown fact of a card never matches."""
 
     models: tuple[str, ...] = ()

@@ -20,6 +20,8 @@ class Phase(Enum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    __hash__ = object.__hash__  # members are unique; the usual hash of their name costs a call each time
+
 
 class News(Enum):
     """What an event means to a job's phase."""
@@ -32,6 +34,8 @@ class News(Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     LOST = "lost"
+
+    __hash__ = object.__hash__
 
 
 TERMINAL: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED})

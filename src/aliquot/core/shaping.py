@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 from msgspec.structs import replace
 
-from aliquot.core.inventory import NodeKind, accepts
+from aliquot.core.inventory import NodeKind, Profile, accepts
 from aliquot.core.jobs import Request
 from aliquot.core.placement.shapes import ANYWHERE, Hardware, Shape
 from aliquot.core.slices import Ask, Cut, Vector, resolve_ask
@@ -51,7 +52,7 @@ def shapes_of(
     request: Request, kinds: Sequence[NodeKind], spec: int, need: Hashable = None
 ) -> tuple[Shape, ...]:
     """The shapes of `request` over `kinds`; the first always exists, even where nothing is eligible."""
-    groups = [_groups(request, kind) for kind in kinds]
+    groups = [_groups(request.ask, request.profile, request.cards, kind) for kind in kinds]
     shapes = []
     for variant in range(max(1, max(map(len, groups), default=1))):
         chosen = [found[min(variant, len(found) - 1)] if found else (NOT_HERE, 0) for found in groups]
@@ -72,20 +73,23 @@ def shapes_of(
     return tuple(shapes)
 
 
-def _groups(request: Request, kind: NodeKind) -> list[tuple[tuple[int, int, int], int]]:
+@lru_cache(maxsize=1 << 14)
+def _groups(
+    ask: Ask, profile: Profile, cards: int, kind: NodeKind
+) -> tuple[tuple[tuple[int, int, int], int], ...]:
     """(vector, mask of cards on which the request means that vector), in the order of the cards."""
-    if request.cards == 0:
-        return [(NOT_HERE, ANYWHERE)]
+    if cards == 0:
+        return ((NOT_HERE, ANYWHERE),)
     masks: dict[Vector, int] = {}
     for at, model in enumerate(kind.cards):
-        vector = resolve_ask(request.ask, model.usable_mib)
-        if vector is not None and accepts(request.profile, model):
+        vector = resolve_ask(ask, model.usable_mib)
+        if vector is not None and accepts(profile, model):
             masks[vector] = masks.get(vector, 0) | 1 << at
-    return [
+    return tuple(
         ((vector.compute, vector.memory, vector.bandwidth), mask)
         for vector, mask in masks.items()
-        if mask.bit_count() >= request.cards
-    ]
+        if mask.bit_count() >= cards
+    )
 
 
 def _milli(request: Request, chosen: Sequence[tuple[tuple[int, int, int], int]]) -> int:

@@ -46,7 +46,7 @@ class SliceClass(msgspec.Struct, frozen=True):
     bandwidth_milli: int
 
 
-class Ask(msgspec.Struct, frozen=True):
+class Ask(msgspec.Struct, frozen=True, cache_hash=True):
     """What each card of a request must give. `None` is "not said", which is neither 0 nor unlimited.
 
     Raises SpecError for 0 and below: a slice of nothing would run without a limit.
