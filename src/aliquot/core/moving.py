@@ -18,8 +18,8 @@ from aliquot.core.placement.rescue import improve as find_improvement
 from aliquot.core.placement.rescue import rescue as find_rescue
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.records import JobRecord
-from aliquot.core.siting import Desk, Seated
-from aliquot.core.steps import Move, Term, Tidy
+from aliquot.core.siting import Desk, Seated, terms_of
+from aliquot.core.steps import Move, Tidy
 
 _STATES = frozenset({GrantState.ASSUMED, GrantState.BOUND, GrantState.RUNNING})
 
@@ -55,8 +55,7 @@ class Mover:
         move = self._move(found.moved, found.home, record)
         seat = self._desk.seat_at(option, shape, found.seat.row, found.seat.mask)
         self._desk.book(seat)
-        terms = tuple(Term(name, value) for name, value in found.seat.terms)
-        return move, Seated(seat, found.seat.loss, terms)
+        return move, Seated(seat, found.seat.loss, terms_of(found.seat))
 
     def tidy(self) -> list[Move | Tidy]:
         """Single moves that leave more room, once per share of capacity newly asked for."""
@@ -70,7 +69,7 @@ class Mover:
         if tally.asked_milli * 1000 < capacity * rules.tidy_from_milli:
             return []
         steps: list[Move | Tidy] = []
-        while len(steps) < min(rules.tidy_moves, self.budget + len(steps)):
+        while len(steps) < rules.tidy_moves and self.budget > 0:
             found = find_improvement(
                 self._desk.placer,
                 self._desk.memo.leaving,

@@ -63,8 +63,7 @@ class Desk:
         runner_up = self._runner_up(shape) if explained else None
         seat = self.seat_at(option, shape, choice.row, choice.mask)
         self.book(seat)
-        terms = tuple(Term(name, value) for name, value in choice.terms)
-        return Seated(seat, choice.loss, terms, runner_up)
+        return Seated(seat, choice.loss, terms_of(choice), runner_up)
 
     def book(self, seat: Seat) -> None:
         """Take `seat` on the draft and show it to the scorers."""
@@ -153,5 +152,9 @@ class Desk:
         if len(best) < 2:
             return None
         second = best[1]
-        terms = tuple(Term(name, value) for name, value in second.terms)
-        return RunnerUp(self.world.node_at[second.row], second.loss, terms)
+        return RunnerUp(self.world.node_at[second.row], second.loss, terms_of(second))
+
+
+def terms_of(choice: Choice) -> tuple[Term, ...]:
+    """The terms of a choice as a step keeps them."""
+    return tuple(Term(name, value) for name, value in choice.terms)

@@ -11,7 +11,6 @@ published order for a seed, one is drawn from the seed and the notes say so.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +28,7 @@ from aliquot.core.jobs import Job, Request
 from aliquot.core.slices import Ask, Cut
 from aliquot.core.units import FULL
 from aliquot.core.workload import Offer
+from aliquot.traces.tables import Row, read_table
 
 SITE = SiteId("openb")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
@@ -36,7 +36,6 @@ NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 PREFIX = "openb_pod_list_"
 INSTANT_MS = 1000
 
-Row = dict[str, str]
 Order = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
@@ -171,26 +170,10 @@ def asked_milli(request: Request) -> int:
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> list[Row]:
-    """Rows of a CSV file that has all of `columns`; names file, row and column where one is broken."""
-    try:
-        with path.open(newline="", encoding="utf-8") as text:
-            reader = csv.DictReader(text)
-            missing = [name for name in columns if name not in (reader.fieldnames or ())]
-            if missing:
-                raise DocumentError(
-                    f"no column {missing[0]!r}", file=str(path), line=1, hint=f"columns {', '.join(columns)}"
-                )
-            rows = list(reader)
-    except (OSError, UnicodeDecodeError) as problem:
-        raise DocumentError(f"can't be read: {problem}", file=str(path)) from None
+    """Rows of a CSV file that has all of `columns` and at least one row."""
+    rows = read_table(path, columns)
     if not rows:
         raise DocumentError("has no rows", file=str(path), hint="a header, then one row each")
-    for line, row in enumerate(rows, start=2):
-        for name in columns:
-            if row[name] is None:
-                raise DocumentError(
-                    "has no value: the row is cut short", file=str(path), line=line, field=name
-                )
     return rows
 
 

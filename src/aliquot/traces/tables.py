@@ -27,7 +27,9 @@ def read_table(path: Path, columns: tuple[str, ...]) -> list[Row]:
     for line, row in enumerate(rows, start=2):
         for name in columns:
             if row[name] is None:
-                raise broken_cell(path, line, name, None, "a value: the row is cut short")
+                raise DocumentError(
+                    "has no value: the row is cut short", file=str(path), line=line, field=name
+                )
     return rows
 
 
