@@ -11,7 +11,6 @@ from aliquot.core.room.backfill import (
     EASY,
     FIFO,
     SKIP,
-    Backfill,
     Decision,
     Running,
     Waiting,
@@ -19,7 +18,8 @@ from aliquot.core.room.backfill import (
     decide,
     foresee,
 )
-from aliquot.core.room.shadow import FAR, Hold, Overrun, closed_cards, earliest_start, expected_end
+from aliquot.core.room.shadow import FAR, Hold, closed_cards, earliest_start, expected_end
+from aliquot.core.settings import Backfill, Overrun
 
 PARTS = 3
 

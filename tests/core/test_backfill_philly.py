@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from aliquot.core.columns import I64
-from aliquot.core.room.backfill import EASY, FIFO, Backfill, Running, Waiting, decide
-from aliquot.core.room.shadow import Overrun
+from aliquot.core.room.backfill import EASY, FIFO, Running, Waiting, decide
+from aliquot.core.settings import Backfill, Overrun
 
 NODES, CARDS, PARTS = 80, 8, 4
 

@@ -7,8 +7,9 @@ import pytest
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import CardModel
 from aliquot.core.jobs import Job, Request
-from aliquot.core.queueing.charge import COMPUTE, MONEY, Rates, charge_job, unrated
+from aliquot.core.queueing.charge import COMPUTE, MONEY, charge_job, unrated
 from aliquot.core.queues import CARDS, MEMORY, Measure, Resource
+from aliquot.core.settings import Rates
 from aliquot.core.slices import Ask, Cut
 
 A100 = CardModel("A100", memory_mib=80_000, reserved_mib=1000)

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from aliquot.core.errors import SpecError
 from aliquot.core.ids import JobId
+from aliquot.core.jobs import Array, When
 from aliquot.core.queueing.deps import (
-    Array,
     Edge,
-    When,
     check_array,
     check_edges,
     check_minimum,
@@ -96,13 +95,13 @@ def test_a_circle_is_found_exactly_where_no_order_exists(pairs: list[tuple[int, 
 
 @pytest.mark.parametrize(
     ("array", "under_way", "expected"),
-    [(Array(10, 3), 1, 2), (Array(10, 3), 5, 0), (Array(10), 4, 6), (Array(2, 9), 0, 2)],
+    [(Array("a", 10, 3), 1, 2), (Array("a", 10, 3), 5, 0), (Array("a", 10), 4, 6), (Array("a", 2, 9), 0, 2)],
 )
 def test_an_array_opens_up_to_its_width(array: Array, under_way: int, expected: int) -> None:
     assert openings(array, under_way) == expected
 
 
-@pytest.mark.parametrize("array", [Array(0), Array(4, 0), Array(4, -1)])
+@pytest.mark.parametrize("array", [Array("a", 0), Array("a", 4, 0), Array("a", 4, -1)])
 def test_arrays_of_nothing_are_refused(array: Array) -> None:
     with pytest.raises(SpecError, match="too small"):
         check_array(array, "jobs[sweep]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aliquot.core.queueing.decay import (
+from aliquot.core.decay import (
     Account,
     change_rate,
     corrected_weights,

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aliquot.core.room.backfill import EASY, FIFO, Backfill, Decision, Running, Waiting, decide
+from aliquot.core.room.backfill import EASY, FIFO, Decision, Running, Waiting, decide
+from aliquot.core.settings import Backfill
 
 CARDS, PARTS = 4, 3
 MANY = Backfill(by_size=False, overdue_ms=0, overdue_wide_ms=0, reservations=4, doubt_milli=1000)

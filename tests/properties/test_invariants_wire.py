@@ -12,6 +12,7 @@ from aliquot.core.events import (
     Ended,
     EpochBegan,
     Event,
+    Evicting,
     Granted,
     JobCancelled,
     JobSubmitted,
@@ -20,15 +21,18 @@ from aliquot.core.events import (
     NodeJoined,
     NodeLost,
     Outcome,
+    Reserved,
     Started,
     StartRefused,
     Stopping,
     Tidied,
+    Unreserved,
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.jobs import Link, Stage
 from aliquot.core.slices import Vector
+from aliquot.core.steps import Cause
 from aliquot.core.topology.links import Link as Level
 from aliquot.core.topology.wiring import Nic, assemble, pcie
 from tests.support.build import T4, a_job, a_node, a_placement, a_request, node_id
@@ -65,6 +69,9 @@ ONE_OF_EACH: tuple[Event, ...] = (
     Started(8, JOB, 2),
     StartRefused(9, JOB, 2, 'in use by "A"\n'),
     Stopping(10, JOB, 2),
+    Evicting(10, JOB, 2, Cause.RECLAIM, JobId("k"), 30_000),
+    Reserved(10, JOB, (PLACE,), 5, 9, firm=True),
+    Unreserved(10, JOB),
     Ended(11, JOB, 2, Outcome.LOST),
     EpochBegan(12, 3, 2**63 - 1, ((SLICES, 40), (a_request(8), 2))),
     Tidied(13, 10**12),

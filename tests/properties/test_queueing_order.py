@@ -7,8 +7,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aliquot.core.decay import Account, change_rate, half_power, level_at, per_weight
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.decay import Account, change_rate, half_power, level_at, per_weight
 from aliquot.core.queueing.filling import Claim, fill
 from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, aged_priority, place_in_queue, tier_of
@@ -38,6 +38,9 @@ JOBS = st.builds(
     seq=st.integers(0, 3),
     priority=st.integers(0, 5),
     tier=st.sampled_from([Tier.OWN, Tier.OWN, Tier.OWN, Tier.SYSTEM, Tier.SPOT]),
+    size=st.integers(0, 2),
+    overdue=st.booleans(),
+    group=st.integers(0, 1),
 )
 
 
@@ -55,7 +58,7 @@ def plain_first(
             -aged_priority(job.priority, job.submitted_ms, now, AGING),
             share_after(book, child, job.charge),
             per_weight(levels[child], TREE.weight[child]),
-            (job.submitted_ms, job.seq, job.id),
+            (job.size, job.submitted_ms, job.seq, job.id),
             job,
         )
         for child, job in sent
@@ -101,7 +104,7 @@ def test_inside_a_queue_the_order_is_total_and_no_job_jumps_its_equals(jobs: lis
     assert len(places) == len(jobs)
     for one in jobs:
         for other in jobs:
-            same = (one.priority, one.tier) == (other.priority, other.tier)
+            same = one[5:9] == other[5:9]  # priority, tier, size and overdue
             if same and (one.submitted_ms, one.seq) < (other.submitted_ms, other.seq):
                 assert place_in_queue(one, now, AGING) < place_in_queue(other, now, AGING)
 

@@ -6,6 +6,7 @@ A card's UUID is `<node>-g<slot>`, so a table can name cards without building th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from aliquot.core.grants import NOTHING, Placement
 from aliquot.core.ids import CardId, JobId, NodeId, SiteId
@@ -43,6 +44,7 @@ def a_node(
     numa: int = 0,
     wiring: Wiring | None = None,
     site: str = "",
+    rack: str = "",
 ) -> Node:
     """A machine. `cards`: how many, or their UUIDs. `numa` > 0 splits cpu, host and cards evenly."""
     uuids = [card_id(name, at) for at in range(cards)] if isinstance(cards, int) else list(map(CardId, cards))
@@ -54,6 +56,7 @@ def a_node(
         tuple(Card(uuid, model, numa=at // each if numa else None) for at, uuid in enumerate(uuids)),
         wiring,
         tuple(Numa(cpu // numa, host // numa) for _ in range(numa)),
+        rack=rack,
     )
 
 
@@ -85,11 +88,12 @@ def a_job(
     movable: bool = False,
     scatter: bool = False,
     cards: int = 1,
+    **more: Any,
 ) -> Job:
     """A job of one member, or a gang of several; without a request, one of `cards` whole cards."""
     asked = a_request(cards) if request is None else request
     members = (asked,) if isinstance(asked, Request) else tuple(asked)
-    return Job(JobId(name), members, at, seq, priority=priority, movable=movable, scatter=scatter)
+    return Job(JobId(name), members, at, seq, priority=priority, movable=movable, scatter=scatter, **more)
 
 
 def a_placement(

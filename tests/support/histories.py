@@ -31,11 +31,11 @@ from aliquot.core.events import (
 )
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Card, Node
-from aliquot.core.jobs import Request
+from aliquot.core.jobs import After, Array, Request, When
 from aliquot.core.lifecycle import Phase
 from aliquot.core.records import Frozen
 from aliquot.core.settings import MixSource, Settings
-from aliquot.core.steps import Kill, Move, Plan, Start, Step, Tidy
+from aliquot.core.steps import Cause, Evict, Kill, Move, Plan, Reserve, Start, Step, Tidy, Unreserve, Withdraw
 from aliquot.core.topology.wiring import pcie, uniform
 from aliquot.core.world import World
 from tests.support.build import H100, L40S, T4, a_job, a_node, a_request
@@ -146,6 +146,12 @@ class History:
             at=self.at,
             seq=self._names,
             priority=self.random.randrange(2),
+            queue=self.random.choice(("", "a", "a/b")),
+            after=tuple(
+                After(self._some_job(), self.random.choice(tuple(When)))
+                for _ in range(self.random.randrange(-2, 2))
+            ),
+            array=Array("array", 9, 2) if self.random.random() < 0.2 else None,
         )
         self.record(JobSubmitted(self.at, job))
 
@@ -208,7 +214,12 @@ class History:
             self.record(epoch)
 
     def _commit(self, seen: Frozen) -> None:
-        steps = [*_some_moves(seen, self.random), *first_fit(seen, self.at).steps, Tidy(self.at)]
+        steps = [
+            *_some_moves(seen, self.random),
+            *_some_room(seen, self.random, self.at),
+            *first_fit(seen, self.at).steps,
+            Tidy(self.at),
+        ]
         verdict = commit.check(Plan(seen.version, tuple(steps)), self.world.freeze(), self.at)
         self.accepted += len(verdict.events) - 1
         self.record(*verdict.events)
@@ -252,3 +263,19 @@ _HAPPENINGS: tuple[Callable[[History], None], ...] = (
     History._cancel,
     History._epoch,
 )
+
+
+def _some_room(seen: Frozen, random: Random, at: int) -> list[Step]:
+    """Now and then somebody is stopped for a waiting job, and what it holds is kept for that one."""
+    held = sorted(seen.grants)
+    if not held or not seen.pending or random.random() < 0.7:
+        return []
+    victim, waiting = random.choice(held), random.choice(seen.pending)[3]
+    placements = tuple(grant.placement for grant in seen.grants[victim])
+    cause = random.choice(tuple(Cause))
+    return [
+        Reserve(waiting, placements, at, at + 5_000, firm=random.random() < 0.5),
+        Evict(victim, seen.jobs[victim].attempt, cause, waiting, grace_ms=random.randrange(3)),
+        *([Unreserve(random.choice(seen.kept).job)] if seen.kept else []),
+        *([Withdraw(random.choice(seen.pending)[3], "never")] if random.random() < 0.2 else []),
+    ]

@@ -60,8 +60,8 @@ def _gangs(world: Frozen) -> Iterator[str]:
         held = len(world.grants.get(job, ()))
         if record.phase in HOLDING and held == 0:
             yield f"{job} is {record.phase} and holds nothing"
-        if held and held != len(record.job.members) and not record.job.scatter:
-            yield f"{job} holds {held} of {len(record.job.members)} members"
+        if held and held < record.job.least and not record.job.scatter:
+            yield f"{job} holds {held} of {record.job.least} members"
 
 
 def _queue(world: Frozen) -> Iterator[str]:

@@ -40,6 +40,11 @@ def fingerprint(world: Frozen) -> dict[str, Any]:
         "strained": sorted(world.strained),
         "residents": sorted((row, held) for row, held in world.residents.items() if held),
         "tally": world.tally,
+        "waiting": sorted(world.waiting.items()),
+        "kept": world.kept,
+        "usage": sorted(world.usage.items()),
+        "past": sorted(world.past.items()),
+        "arrays": sorted(item for item in world.arrays.items() if item[1]),
     }
     plain: dict[str, Any] = msgspec.to_builtins(content, order="deterministic")
     return plain

@@ -22,11 +22,11 @@ from typing import Any, Final, Self
 
 from aliquot.bootstrap import make_experiments
 from aliquot.bootstrap_live import make_live
-from aliquot.bootstrap_local import group_name
 from aliquot.client import Client, Submission
 from aliquot.core.errors import AliquotError
 from aliquot.engines.local.leftovers import find_supervisors
 from aliquot.engines.local.mounts import find_mounts
+from aliquot.engines.local.places import find_runtime, site_name
 from aliquot.interfaces.cli.app import run_app
 from tests.support.command import ROOT, Done
 from tests.support.local import supervisor, wait_for
@@ -55,12 +55,14 @@ class LiveService:
     def __exit__(self, *_: object) -> None:
         """Ends whatever still runs: a test leaves nothing behind."""
         self.stop()
-        attempts = self.state / "attempts"
+        runtime = find_runtime(self.state)
+        attempts = runtime / "attempts"
         for folder in find_supervisors(attempts):
             folder.command("kill test-over")
         wait_for(lambda: not find_supervisors(attempts), "supervisors to go")
         self._remove_groups()
         shutil.rmtree(self.folder)
+        shutil.rmtree(runtime, ignore_errors=True)
 
     def start(self) -> Self:
         """A service, once it answers."""
@@ -126,7 +128,7 @@ class LiveService:
     def _remove_groups(self) -> None:
         """Cgroups of jobs that were ended when no service was there to take theirs away."""
         for mount in find_mounts(Path("/")):
-            parent = mount.path / group_name(self.state)
+            parent = mount.path / site_name(self.state)
             for folder in (*parent.glob("*/"), *([parent] if parent.is_dir() else [])):
                 with suppress(OSError):
                     folder.rmdir()

@@ -14,6 +14,7 @@ from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job, Request
+from aliquot.core.steps import Cause
 
 
 class Outcome(Enum):
@@ -63,9 +64,10 @@ class JobSubmitted(Record, frozen=True):
 
 
 class JobCancelled(Record, frozen=True):
-    """Its owner gave a job up."""
+    """Its owner gave a job up; or nobody did, and `reason` says why it can never start."""
 
     job: JobId
+    reason: str = ""
 
 
 class Granted(Record, frozen=True):
@@ -107,6 +109,39 @@ class Stopping(Record, frozen=True):
     attempt: int
 
 
+class Evicting(Record, frozen=True):
+    """An Evict was committed: the attempt is to end within `grace_ms`, and the job goes back to its queue.
+
+    What it holds is free only when it has ended.
+    """
+
+    job: JobId
+    attempt: int
+    cause: Cause
+    for_job: JobId | None = None
+    grace_ms: int = 0
+
+
+class Reserved(Record, frozen=True):
+    """Room is kept for a waiting job until it starts, is withdrawn, or `until_ms` passes.
+
+    Firm: it was made by stopping others, and nobody else may take it. Else it is a backfill shadow: expected
+    to be free at `from_ms`, and open to those who are over by then.
+    """
+
+    job: JobId
+    placements: tuple[Placement, ...]
+    from_ms: int
+    until_ms: int | None = None
+    firm: bool = False
+
+
+class Unreserved(Record, frozen=True):
+    """Room kept for a job is open to others again."""
+
+    job: JobId
+
+
 class Ended(Record, frozen=True):
     """All processes of the attempt are gone; only now are the pieces free."""
 
@@ -141,6 +176,9 @@ Event = (
     | Started
     | StartRefused
     | Stopping
+    | Evicting
+    | Reserved
+    | Unreserved
     | Ended
     | EpochBegan
     | Tidied

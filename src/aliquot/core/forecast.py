@@ -42,6 +42,7 @@ class Running(msgspec.Struct, frozen=True):
     work_left_ms: int | None
     speed_milli: int
     ends_ms: int | None
+    outcome: Outcome = Outcome.SUCCEEDED  # at the end
 
 
 class Due(msgspec.Struct, frozen=True, order=True):
@@ -62,6 +63,7 @@ class State(msgspec.Struct):
     seq: int = 0
     due: list[Due] = []
     running: dict[str, Running] = {}
+    left: dict[str, int] = {}  # work that is left of jobs that were stopped and will go on
     begun: dict[str, int] = {}  # the last attempt of each job that was started, or killed before it was
     wakes: set[int] = set()
     fresh: list[Event] = []
@@ -171,7 +173,7 @@ class Forecast:
             running = self.state.running.get(due.subject)
             if running is not None and running.attempt == due.attempt and running.ends_ms == due.at:
                 del self.state.running[due.subject]
-                events.append(Ended(due.at, JobId(due.subject), due.attempt, Outcome.SUCCEEDED))
+                events.append(Ended(due.at, JobId(due.subject), due.attempt, running.outcome))
         elif due.kind == _WITHDRAWAL and due.subject not in self.state.begun:
             events.append(JobCancelled(due.at, JobId(due.subject)))
         elif due.kind == _WAKE:
@@ -186,6 +188,7 @@ class Forecast:
         for job, running in list(self.state.running.items()):
             if any(placement.node == node.id for placement in running.placements):
                 del self.state.running[job]
+                self._save(JobId(job), running)
                 events.append(Ended(due.at, JobId(job), running.attempt, Outcome.LOST))
 
     def _start(self, step: Start) -> None:
@@ -195,15 +198,24 @@ class Forecast:
         state.begun[step.job] = step.attempt
         offer = self._offer_of[step.job]
         speed = self._speed(offer, step.placements)
-        self._run(step.job, step.attempt, step.placements, offer.work_ms, speed)
+        work = state.left.get(step.job, offer.work_ms)
+        pause = offer.job.stop.restart_ms if step.attempt > 1 else 0
+        self._run(step.job, step.attempt, step.placements, work, speed, pause)
         state.fresh.append(Started(state.now, step.job, step.attempt))
 
     def _run(
-        self, job: JobId, attempt: int, placements: tuple[Placement, ...], work: int | None, speed: int
+        self,
+        job: JobId,
+        attempt: int,
+        placements: tuple[Placement, ...],
+        work: int | None,
+        speed: int,
+        pause_ms: int = 0,
     ) -> None:
         state = self.state
-        ends = None if work is None else state.now + duration_ms(work, speed)
-        state.running[job] = Running(attempt, placements, state.now, work, speed, ends)
+        since = state.now + pause_ms
+        ends = None if work is None else since + duration_ms(work, speed)
+        state.running[job] = Running(attempt, placements, since, work, speed, ends)
         if ends is not None:
             self._push(state, ends, _END, job, attempt)
 
@@ -212,17 +224,42 @@ class Forecast:
         state = self.state
         running = state.running.get(step.job)
         if running is not None and running.attempt == step.attempt:
+            if running.outcome is not Outcome.SUCCEEDED:
+                return  # it is ending
             del state.running[step.job]
+            if step.evicted:
+                self._save(step.job, running)
+                slow = min(self._offer_of[step.job].job.stop.stop_ms, step.grace_ms)
+                if slow:
+                    self._wind_down(step, running, slow)
+                    return
         elif step.attempt <= state.begun.get(step.job, 0):
             return
         state.begun[step.job] = step.attempt
         state.fresh.append(Ended(state.now, step.job, step.attempt, Outcome.FAILED))
 
+    def _wind_down(self, step: Kill, running: Running, takes_ms: int) -> None:
+        """Its processes still hold everything for a while, and do nothing."""
+        ends = self.state.now + takes_ms
+        self.state.running[step.job] = Running(
+            running.attempt, running.placements, self.state.now, 0, running.speed_milli, ends, Outcome.FAILED
+        )
+        self._push(self.state, ends, _END, step.job, step.attempt)
+
+    def _save(self, job: JobId, running: Running) -> None:
+        """What is left to do once the job goes on from its last checkpoint; all, where it makes none."""
+        if running.work_left_ms is None:
+            return
+        every = self._offer_of[job].job.stop.checkpoint_ms
+        ran = max(0, self.state.now - running.since_ms)
+        saved = 0 if not every else ran // every * every
+        self.state.left[job] = max(0, running.work_left_ms - saved * running.speed_milli // 1000)
+
     def _move(self, step: Move) -> None:
         """Go on elsewhere with the work that is left; moving itself takes no time here."""
         state = self.state
         running = state.running.get(step.job)
-        if running is None or running.attempt != step.attempt:
+        if running is None or running.attempt != step.attempt or running.outcome is not Outcome.SUCCEEDED:
             return
         placements = tuple(
             step.placement if member == step.member else placement

@@ -11,8 +11,9 @@ from enum import Enum
 import msgspec
 
 from aliquot.core.ids import JobId
-from aliquot.core.inventory import Profile
-from aliquot.core.slices import Ask, Cut
+from aliquot.core.inventory import CardModel, Profile
+from aliquot.core.slices import Ask, Cut, resolve_ask
+from aliquot.core.units import FULL
 
 
 class Stage(Enum):
@@ -28,6 +29,58 @@ class Link(Enum):
 
     ANY = "any"  # best-linked set that is free
     REQUIRED = "required"  # one NVLink-connected set or wait
+
+
+class When(Enum):
+    """How the job that one waits for has to end."""
+
+    ENDED = "after"
+    SUCCEEDED = "after-ok"
+
+
+class After(msgspec.Struct, frozen=True):
+    """An edge: the job that has it waits until `on` has ended so."""
+
+    on: JobId
+    when: When = When.ENDED
+
+
+class Array(msgspec.Struct, frozen=True):
+    """Many jobs alike, of which at most `width` may be under way at once; None: no limit."""
+
+    name: str
+    size: int
+    width: int | None = None
+
+
+class Elastic(msgspec.Struct, frozen=True):
+    """Widths a job can run at, rising, and its speed at each, in milli of that of its first width.
+
+    A width counts the cards of a job of one member, and the members of a gang.
+    """
+
+    widths: tuple[int, ...]
+    speeds_milli: tuple[int, ...]
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """What it costs to stop a job and start it again.
+
+    `checkpoint_ms`: progress is saved each time it has run this long; None: never or unknown, so all is lost.
+    """
+
+    checkpoint_ms: int | None = None
+    restart_ms: int = 0  # before it makes progress again
+    stop_ms: int = 0  # from the warning until its processes are gone, at most the grace
+    preemptible: bool = True
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """What a job was promised, or asks to be promised, in ms of the engine's time; None: nothing."""
+
+    start_by_ms: int | None = None
+    finish_by_ms: int | None = None
+    speed_floor_milli: int | None = None  # of its speed on cards of its own
 
 
 class Request(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
@@ -67,6 +120,20 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     movable: bool = False  # may be moved to other cards while it runs
     scatter: bool = False  # may be split over nodes when no node has all cards, at the speed that gives
     replica_of: str = ""  # the document's job this is a copy of
+    user: str = ""
+    minimum: int | None = None  # members that must start together; None: all
+    after: tuple[After, ...] = ()
+    array: Array | None = None
+    elastic: Elastic | None = None
+    stop: Stop = Stop()
+    bound: Bound = Bound()
+    spot: bool = False  # takes what nobody else wants, and gives it back first
+    spread: bool = False  # members on different nodes, and racks while there are others
+
+    @property
+    def least(self) -> int:
+        """Members that must start together."""
+        return len(self.members) if self.minimum is None else self.minimum
 
     def scattered(self, width: int) -> Job:
         """The same job as members of `width` cards each; `width` divides the cards of its only member."""
@@ -80,3 +147,20 @@ class Job(msgspec.Struct, frozen=True, gc=False):
             host_mib=-(-request.host_mib // pieces),
         )
         return msgspec.structs.replace(self, members=(part,) * pieces)
+
+
+def asked_of(request: Request, model: CardModel) -> tuple[int, int]:
+    """(milli-cards, MiB) that all cards of `request` ask, were they of `model`.
+
+    What an ask leaves unsaid follows from the model, by the ledger's own rule; what such a card could never
+    hold counts as written.
+    """
+    if not request.cards:
+        return 0, 0
+    ask = request.ask
+    vector = resolve_ask(ask, model.usable_mib)
+    milli = FULL if request.whole or vector is None else vector.compute
+    memory = ask.memory_mib
+    if memory is None:
+        memory = model.usable_mib if vector is None else vector.memory
+    return request.cards * milli, request.cards * memory

@@ -31,6 +31,7 @@ class News(Enum):
     REFUSED = "refused"
     CANCELLED = "cancelled"
     STOPPING = "stopping"
+    EVICTED = "evicted"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     LOST = "lost"
@@ -61,6 +62,8 @@ TABLE: Final[dict[tuple[Phase, News], Phase]] = {
     (Phase.STARTING, News.REFUSED): Phase.PENDING,
     (Phase.STARTING, News.CANCELLED): Phase.STOPPING,
     (Phase.STARTING, News.STOPPING): Phase.STOPPING,
+    (Phase.STARTING, News.EVICTED): Phase.STOPPING,
+    (Phase.RUNNING, News.EVICTED): Phase.STOPPING,
     (Phase.STOPPING, News.REFUSED): Phase.PENDING,
     (Phase.RUNNING, News.CANCELLED): Phase.STOPPING,
     (Phase.RUNNING, News.STOPPING): Phase.STOPPING,

@@ -20,6 +20,7 @@ from aliquot.core.records import Epoch, Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.shaping import alternatives, as_whole, hardware_of, shapes_of
 from aliquot.core.speed import SpeedTable
+from aliquot.core.turns import StandingMemo
 
 KEPT: Final = 1 << 14
 """Distinct requests known; beyond this all are forgotten between plans."""
@@ -35,6 +36,7 @@ class Memo:
         self._placer: Placer | None = None
         self._chooser: WiredChooser | None = None
         self.leaving = Leaving()
+        self.standing = StandingMemo()
         self._options: dict[Request, tuple[tuple[Request, Shape], ...]] = {}
         self._specs: dict[tuple[object, ...], int] = {}
 

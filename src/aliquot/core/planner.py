@@ -1,26 +1,30 @@
 """The planner: waiting jobs in, one plan out. Pure, and the same in every engine.
 
 A pass in numbers:
-    1. waiting jobs in the queue's order;
-    2. each is placed whole (all members) on a draft, or not at all;
-    3. one that does not fit may be rescued by moving one movable slice, or split over nodes, if policy lets;
-    4. else it waits, and under strict FIFO so does everything behind it;
-    5. now and then running slices are tidied, under a budget.
+    1. waiting jobs in the order of their queues, under quota (`turns`);
+    2. whoever waits for others to end, for room in its array or for its next try has no turn;
+    3. whose quota is used up may take back what others borrowed, or waits;
+    4. the others are placed whole on a draft, or not at all: as asked, after one move, or split over nodes;
+    5. room that is kept for one job is closed to others, unless they are over before it is needed;
+    6. who does not fit may stop others for it; what they hold is then kept for it until it starts;
+    7. who has waited long gets a reservation at the earliest moment it could start;
+    8. else it waits, and in a strict queue so does everything behind it;
+    9. now and then running slices are tidied, under a budget.
 `Memo` holds caches only: a plan with a warm memo equals a plan with an empty one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from aliquot.core.charging import narrowed
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job, Request
+from aliquot.core.jobs import Job
 from aliquot.core.memo import Memo
-from aliquot.core.moving import Mover
-from aliquot.core.records import Frozen, JobRecord
-from aliquot.core.settings import Discipline, Settings
-from aliquot.core.siting import Desk, Seated
-from aliquot.core.steps import Gate, Place, Plan, Step, Wait
+from aliquot.core.passing import Pass, hold_back
+from aliquot.core.records import Frozen
+from aliquot.core.seating import largest_first
+from aliquot.core.settings import Settings
+from aliquot.core.siting import Desk
+from aliquot.core.steps import Gate, Plan, Wait, Withdraw
 
 __all__ = ["Memo", "explain_wait", "plan"]
 
@@ -32,44 +36,46 @@ def plan(world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: 
     """
     if not world.pending:
         return Plan(world.version)
-    desk = Desk(world, settings, memo)
-    mover = Mover(desk)
-    steps: list[Step] = []
-    blocked = False
-    wake: int | None = None
-    # 1. in the queue's order
-    for job_id in _ordered(world, settings):
-        record = world.jobs[job_id]
-        if record.not_before_ms > now:
-            steps.append(Wait(job_id, Gate.BACKOFF))
-            wake = record.not_before_ms if wake is None else min(wake, record.not_before_ms)
-        elif blocked:
-            steps.append(Wait(job_id, Gate.ORDER))
-        elif _site(desk, mover, record, steps, explained=job_id == explained):
-            mover.count_placed()
-        else:
-            # 4. it waits
-            steps.append(Wait(job_id, Gate.FIT))
-            blocked = settings.discipline is Discipline.STRICT
-    # 5. tidy
-    steps.extend(mover.tidy())
-    return Plan(world.version, tuple(steps), wake)
+    return Pass(world, settings, now, memo, explained).run()
 
 
 def explain_wait(
     world: Frozen, settings: Settings, job_id: JobId, memo: Memo, now: int | None = None
 ) -> Wait:
-    """Why `job_id` does not start on the world as it is, with reasons whose counts add up to the nodes."""
+    """Why `job_id` does not start on the world as it is, with reasons whose counts add up to the nodes.
+
+    Without `now` only room is looked at; with it also what the queue, other jobs and time have to say.
+    """
     record = world.jobs[job_id]
-    if now is not None and record.not_before_ms > now:
-        return Wait(job_id, Gate.BACKOFF)
+    said = None
+    if now is not None:
+        held = hold_back(record, world, now)
+        if held is not None:
+            return _as_wait(held)
+        said = _said_of(job_id, plan(world, settings, now, memo))
+        if said is not None and said.gate not in {Gate.FIT, Gate.ORDER}:
+            return said
     desk = Desk(world, settings, memo)
-    for request in _largest_first(record.job):
+    job = narrowed(record.job, "")
+    for at in largest_first(job.members):
+        request = job.members[at]
         if desk.seat(request) is None:
-            reasons = desk.reasons(request)
-            gate = Gate.NEVER if desk.never(request) or _outgrows(desk, record.job) else Gate.FIT
-            return Wait(job_id, gate, reasons)
-    return Wait(job_id, Gate.ORDER)
+            never = desk.never(request) or _outgrows(desk, job)
+            until = None if said is None or never else said.until_ms
+            return Wait(job_id, Gate.NEVER if never else Gate.FIT, desk.reasons(request), until_ms=until)
+    kept = said is not None and said.gate is Gate.FIT
+    return Wait(job_id, Gate.RESERVATION if kept else Gate.ORDER)
+
+
+def _said_of(job_id: JobId, made: Plan) -> Wait | None:
+    """What a plan says of a waiting job; None where it was not looked at, or starts."""
+    return next((step for step in made.steps if isinstance(step, Wait) and step.job == job_id), None)
+
+
+def _as_wait(held: Wait | Withdraw) -> Wait:
+    if isinstance(held, Withdraw):
+        return Wait(held.job, Gate.DEPENDENCY, others=held.others)
+    return held
 
 
 def _outgrows(desk: Desk, job: Job) -> bool:
@@ -77,75 +83,3 @@ def _outgrows(desk: Desk, job: Job) -> bool:
     whole = [request for request in job.members if request.whole]
     asked = sum(request.cards for request in whole)
     return asked > max((desk.cards_for(request) for request in whole), default=asked)
-
-
-def _ordered(world: Frozen, settings: Settings) -> Iterator[JobId]:
-    if settings.by_priority:
-        return (key[3] for key in world.pending)
-    return (key[3] for key in sorted(world.pending, key=lambda key: key[1:]))
-
-
-def _site(desk: Desk, mover: Mover, record: JobRecord, steps: list[Step], *, explained: bool) -> bool:
-    """Place the job of `record` on the draft, and the steps that does to `steps`; False where it can't be."""
-    job = record.job
-    # 2. whole, as asked
-    seated = _seat_all(desk, job, explained=explained)
-    if seated is not None:
-        steps.append(_place(desk, record, seated))
-        return True
-    # 3. by one move, or split over nodes
-    rescued = mover.rescue(record)
-    if rescued is not None:
-        move, seat = rescued
-        steps.append(move)
-        steps.append(_place(desk, record, [seat]))
-        return True
-    if desk.settings.scatter and job.scatter and len(job.members) == 1:
-        for width in range(job.members[0].cards // 2, 0, -1):
-            if job.members[0].cards % width == 0:
-                seated = _seat_all(desk, job.scattered(width))
-                if seated is not None:
-                    steps.append(_place(desk, record, seated))
-                    return True
-    return False
-
-
-def _seat_all(desk: Desk, job: Job, *, explained: bool = False) -> list[Seated] | None:
-    """Seats for all members in the members' order, or None with the draft as before.
-
-    Larger members are seated first, so that parts of 3 and 5 cards find nodes with 3 and 5 whatever
-    the order they were written in.
-    """
-    if len(job.members) == 1:
-        seat = desk.seat(job.members[0], explained=explained)
-        return None if seat is None else [seat]
-    mark = desk.mark()
-    seats: dict[int, Seated] = {}
-    for member in sorted(range(len(job.members)), key=lambda at: _size(job.members[at]), reverse=True):
-        seat = desk.seat(job.members[member])
-        if seat is None:
-            desk.rollback(mark)
-            return None
-        seats[member] = seat
-    return [seats[member] for member in range(len(job.members))]
-
-
-def _largest_first(job: Job) -> list[Request]:
-    return sorted(job.members, key=_size, reverse=True)
-
-
-def _size(request: Request) -> tuple[int, int, int]:
-    """Sorts stably: members of one size keep their order."""
-    return (request.cards, request.cpu_milli, request.host_mib)
-
-
-def _place(desk: Desk, record: JobRecord, seated: list[Seated]) -> Place:
-    first = seated[0]
-    return Place(
-        record.job.id,
-        record.attempt,
-        tuple(desk.placement(seat.seat) for seat in seated),
-        sum(seat.score for seat in seated),
-        first.terms,
-        first.runner_up,
-    )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import immutables
 import msgspec
 
+from aliquot.core.decay import Account
+from aliquot.core.events import Evicting
 from aliquot.core.grants import Grant, Placement, Seat
 from aliquot.core.ids import CardId, GrantId, JobId, NodeId
 from aliquot.core.inventory import Node, NodeKind
-from aliquot.core.jobs import Job, Request
+from aliquot.core.jobs import After, Job, Request
 from aliquot.core.ledger import Handles
 from aliquot.core.lifecycle import Phase
 
@@ -25,6 +27,31 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     since_ms: int = 0
     not_before_ms: int = 0
     refusals: int = 0
+    granted_ms: int = 0  # of this attempt
+    evictions: int = 0
+    evicting: Evicting | None = None  # this attempt is being stopped for others
+    waits_for: tuple[After, ...] = ()  # what has not come true yet
+    doomed: JobId | None = None  # the job whose end made it impossible that this one starts
+    asked: tuple[Asked, ...] = ()  # what this attempt is charged for
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """What a queue is charged for on cards of one model: milli-cards and MiB, as asked."""
+
+    model: str
+    milli: int
+    mib: int
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Room kept for a waiting job; see `events.Reserved`."""
+
+    job: JobId
+    placements: tuple[Placement, ...]
+    from_ms: int
+    made_ms: int
+    until_ms: int | None = None
+    firm: bool = False
 
 
 class NodeRecord(msgspec.Struct, frozen=True):
@@ -61,7 +88,9 @@ class Frozen(msgspec.Struct, frozen=True):
     """An immutable world. `pending` is in queue order; `node_at[row]` names the node of a row.
 
     `residents[row]`: who holds something on that row. `strained`: rows that offer less than their node
-    minus their bookings, since it is closed, faulty or over-committed.
+    minus their bookings, since it is closed, faulty or over-committed. `waiting` is `pending` by queue,
+    `kept` the room kept for waiting jobs, oldest first. `usage` is what (queue, model) is charged
+    for; `past` its decayed milli-cards; `arrays` counts who holds something.
     """
 
     version: int
@@ -78,6 +107,11 @@ class Frozen(msgspec.Struct, frozen=True):
     strained: frozenset[int]
     residents: immutables.Map[int, tuple[GrantId, ...]]
     tally: Tally
+    waiting: immutables.Map[str, tuple[QueueKey, ...]] = immutables.Map()
+    kept: tuple[Kept, ...] = ()
+    usage: immutables.Map[tuple[str, str], Asked] = immutables.Map()
+    past: immutables.Map[str, Account] = immutables.Map()
+    arrays: immutables.Map[str, int] = immutables.Map()
 
     @property
     def node_count(self) -> int:

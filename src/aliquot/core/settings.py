@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 import msgspec
 
 from aliquot.core.ids import JobId
-from aliquot.core.queues import Queue
+from aliquot.core.queues import Discipline, Queue
 from aliquot.core.slices import SliceClass
 
+HOUR_MS: Final = 3_600_000
 
-class Discipline(Enum):
-    """What a waiting job does to those behind it."""
-
-    STRICT = "strict-fifo"  # nothing passes the first job that does not fit
-    BEST_EFFORT = "best-effort"  # later jobs start where they fit
+__all__ = [
+    "HOUR_MS",
+    "Backfill",
+    "Discipline",
+    "MixSource",
+    "Movable",
+    "Objectives",
+    "Order",
+    "Overrun",
+    "Preemption",
+    "Rates",
+    "Rescue",
+    "Settings",
+]
 
 
 class MixSource(Enum):
@@ -36,6 +47,69 @@ class Rescue(msgspec.Struct, frozen=True):
     tidy_moves: int = 20
 
 
+class Objectives(msgspec.Struct, frozen=True):
+    """How much each goal weighs, in thousandths that add up to 1000. Reading documents makes values of it."""
+
+    performance_milli: int = 250
+    utilisation_milli: int = 250
+    fairness_milli: int = 250
+    stability_milli: int = 250
+
+
+class Order(msgspec.Struct, frozen=True):
+    """Who goes first among those of one tier. Priority rises a point per `aging_ms` up to `aging_ceiling`."""
+
+    aging_ms: int = 0  # 0: no aging
+    aging_ceiling: int = 0
+    half_life_ms: int = 24 * HOUR_MS  # of past usage; 0: the past does not count
+    by_size: bool = False  # shorter work (estimate x cards) first, after fair share
+
+
+class Overrun(msgspec.Struct, frozen=True):
+    """What a job that has outrun its estimate still needs: `least_ms` and a part of its time so far."""
+
+    least_ms: int = 60_000
+    again_milli: int = 1000  # 0: only `least_ms`, the textbook rule
+
+
+class Backfill(msgspec.Struct, frozen=True):
+    """Who waits too long gets a reservation, and who may start beside it.
+
+    A job is overdue after `overdue_ms`, or `overdue_wide_ms` if it is wide.
+    """
+
+    by_size: bool = True  # shortest work first among those not overdue; False: by submit time
+    overdue_ms: int = 18 * HOUR_MS
+    overdue_wide_ms: int = 9 * HOUR_MS
+    wide_cards: int = 8  # a job of this many, or of several members, is wide
+    reservations: int = 8  # at most, in one pass
+    first: int = 1  # of them, this many also for jobs not overdue
+    doubt_milli: int = 3000  # who starts beside a reservation must be over by then at this multiple
+    pass_blocked: bool = True  # False: nothing starts behind a job that does not fit
+    by_end: bool = True  # nodes where jobs end together, then best fit; False: best fit only
+
+
+class Preemption(msgspec.Struct, frozen=True):
+    """Who may be stopped for whom. Nothing is stopped that the beneficiary could start without."""
+
+    lower_priority: bool = True  # in the own queue, and anywhere where there are no quotas
+    reclaim: bool = True  # from queues that borrow, for one within its nominal
+    spot: bool = True  # spot work, for anybody
+    least_run_ms: int = 0  # a job is left alone until it has run this long
+    grace_ms: int = 30_000  # between the warning and the end
+    most_victims: int = 512
+    most_evictions: int = 5  # of one job; then only a higher tier may stop it
+    again_milli: int = 500  # what an earlier eviction adds to a victim's cost, milli of its cards for an hour
+    per_plan: int = 64  # beneficiaries looked at in one plan
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """What a card of a model is worth: thousandths of the reference card, and cents a month."""
+
+    compute_milli: tuple[tuple[str, int], ...] = ()
+    cents_a_month: tuple[tuple[str, int], ...] = ()
+
+
 class Settings(msgspec.Struct, frozen=True):
     """One policy file. `policy` weighs placement policies by name; one entry is the usual case."""
 
@@ -52,6 +126,12 @@ class Settings(msgspec.Struct, frozen=True):
     scatter: bool = False
     mechanisms: tuple[tuple[str, bool], ...] = ()
     queues: tuple[Queue, ...] = ()
+    order: Order = Order()
+    backfill: Backfill | None = None  # None: no reservations
+    overrun: Overrun = Overrun()
+    preemption: Preemption | None = None  # None: nothing is stopped for another
+    rates: Rates = Rates()
+    objectives: Objectives | None = None  # None: nobody weighed them; else what the values above follow from
     slices: tuple[SliceClass, ...] = ()
     engine: str = "numba"  # or "python": the plain twins, for small sites
 

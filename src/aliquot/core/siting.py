@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from aliquot.core.columns import MAX_EDGES
 from aliquot.core.draft import Draft
 from aliquot.core.grants import NOTHING, Placement, Seat, bits
 from aliquot.core.jobs import Request
 from aliquot.core.ledger import Handles
+from aliquot.core.linking import Need
 from aliquot.core.memo import Memo, need_of
 from aliquot.core.numa import split_host
 from aliquot.core.placement.placer import Choice
@@ -65,6 +67,18 @@ class Desk:
         self.book(seat)
         return Seated(seat, choice.loss, terms_of(choice), runner_up)
 
+    def seat_apart(self, request: Request, rows: set[int], most: int) -> Seated | None:
+        """As `seat`, but on a rack, else a node, that none of `rows` is on, if one of the best `most` is."""
+        option, shape = self.memo.options(request)[0]
+        best = self.placer.explain(shape, most)
+        if not best:
+            return None
+        racks = {self._rack(row) for row in rows} - {""}
+        choice = min(best, key=lambda choice: (choice.row in rows, self._rack(choice.row) in racks))
+        seat = self.seat_at(option, shape, choice.row, choice.mask)
+        self.book(seat)
+        return Seated(seat, choice.loss, terms_of(choice))
+
     def book(self, seat: Seat) -> None:
         """Take `seat` on the draft and show it to the scorers."""
         self.draft.book(seat)
@@ -87,6 +101,14 @@ class Desk:
         rows = list(dict.fromkeys(self._shown[mark.shown :]))
         del self._shown[mark.shown :]
         self.placer.refresh(self.draft, rows)
+
+    def remember(self, mark: Mark) -> None:
+        """What was refused at `mark` still is: since then no more than was given back was taken."""
+        self._refused |= mark.refused
+
+    def choose_cards(self, kind: int, free: int, count: int, need: Need) -> int:
+        """Which `count` of the cards `free` of a node of `kind` a request gets; 0 where no set will do."""
+        return self._chooser.choose(kind, free, count, (0,) * MAX_EDGES, need)[0]
 
     def capacity_milli(self) -> int:
         """All cards of all nodes that have ever joined, in milli-cards."""
@@ -129,6 +151,9 @@ class Desk:
             edges = self._chooser.edges(at, mask, need_of(request))
         numa = split_host(chunk, place, kind, mask, request.cpu_milli, request.host_mib)
         return Seat(row, mask, vector, shape.whole, request.cpu_milli, request.host_mib, numa, edges)
+
+    def _rack(self, row: int) -> str:
+        return self.world.nodes[self.world.node_at[row]].node.rack
 
     def _show(self) -> None:
         """Show the scorers the rows that were just written."""

@@ -1,6 +1,6 @@
 """The verbs of a plan. A plan is intent: nothing has happened until `commit` has turned it into events.
 
-So far a plan places, moves, kills and explains waiting; the verbs that make room come with their deciders.
+A plan places, keeps room, stops one job for another, moves, and explains waiting.
 """
 
 from __future__ import annotations
@@ -11,15 +11,31 @@ import msgspec
 
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId, NodeId
+from aliquot.core.queues import Resource
 
 
 class Gate(Enum):
     """What holds a waiting job."""
 
     ORDER = "order"  # a job before it waits and the queue is strict
+    QUOTA = "quota"  # its queue has used up what it may take
+    DEPENDENCY = "dependency"  # jobs it waits for are not over
+    ARRAY = "array"  # as many of its array are under way as may be
+    RESERVATION = "reservation"  # what is free is kept for a job before it
+    RELEASE = "release"  # room was made for it; those who held it are still ending
     FIT = "fit"  # nothing free fits
     NEVER = "never"  # no node of the site could ever hold it
     BACKOFF = "backoff"  # a node refused it; tried again later
+
+
+class Cause(Enum):
+    """Why a running job is stopped for others."""
+
+    PRIORITY = "priority"  # a job of higher priority needs the room
+    RECLAIM = "reclaim"  # its queue borrowed what another's nominal needs
+    SPOT = "spot"  # it took what nobody else wanted, and now somebody does
+    IDLE = "idle"  # it held cards and did not use them
+    DEFRAGMENT = "defragment"  # moved by stop and restart, to let a wider job in
 
 
 class Shortfall(Enum):
@@ -85,11 +101,54 @@ class Move(msgspec.Struct, frozen=True):
     for_job: JobId | None = None
 
 
-class Kill(msgspec.Struct, frozen=True):
-    """End the processes of an attempt. Derived from a recorded intent, so it may be repeated."""
+class Reserve(msgspec.Struct, frozen=True):
+    """Keep `placements` for a waiting job; see `events.Reserved`."""
+
+    job: JobId
+    placements: tuple[Placement, ...]
+    from_ms: int
+    until_ms: int | None = None
+    firm: bool = False
+
+
+class Unreserve(msgspec.Struct, frozen=True):
+    """Open to others what was kept for `job`."""
+
+    job: JobId
+
+
+class Evict(msgspec.Struct, frozen=True):
+    """Stop a running job for another; it goes back to its queue with its first submit time.
+
+    `cost_ms` is the work that is lost by it, in milliseconds of one whole card.
+    """
 
     job: JobId
     attempt: int
+    cause: Cause
+    for_job: JobId | None = None
+    grace_ms: int = 0
+    cost_ms: int = 0
+
+
+class Withdraw(msgspec.Struct, frozen=True):
+    """Give up a waiting job that can never start."""
+
+    job: JobId
+    reason: str
+    others: tuple[JobId, ...] = ()  # whose end made it so
+
+
+class Kill(msgspec.Struct, frozen=True):
+    """End the processes of an attempt. Derived from a recorded intent, so it may be repeated.
+
+    After a warning they have `grace_ms` to save what they can; 0: the engine's own grace for cancelled jobs.
+    """
+
+    job: JobId
+    attempt: int
+    grace_ms: int = 0
+    evicted: bool = False
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -100,12 +159,28 @@ class Start(msgspec.Struct, frozen=True):
     placements: tuple[Placement, ...]
 
 
+class Lack(msgspec.Struct, frozen=True):
+    """Of `resource` a queue needs `need` and may have `have` more; `queue` is the one whose limit it is."""
+
+    resource: Resource
+    need: int
+    have: int
+    queue: str
+
+
 class Wait(msgspec.Struct, frozen=True):
-    """`job` waits at `gate`. The reasons' counts add up to the number of nodes."""
+    """`job` waits at `gate`. The reasons' counts add up to the number of nodes.
+
+    `lack` for QUOTA; `until_ms` when it is expected to start, where it has a reservation; `others` are the
+    jobs it waits for.
+    """
 
     job: JobId
     gate: Gate
     reasons: tuple[Reason, ...] = ()
+    lack: Lack | None = None
+    until_ms: int | None = None
+    others: tuple[JobId, ...] = ()
 
 
 class Tidy(msgspec.Struct, frozen=True):
@@ -114,7 +189,7 @@ class Tidy(msgspec.Struct, frozen=True):
     asked_milli: int
 
 
-Step = Place | Move | Kill | Wait | Tidy
+Step = Place | Move | Reserve | Unreserve | Evict | Withdraw | Kill | Wait | Tidy
 
 
 class Plan(msgspec.Struct, frozen=True):

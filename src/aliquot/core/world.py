@@ -6,21 +6,20 @@ on write, so freezing costs a few handles. Nothing here decides anything.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
-import immutables
 from msgspec.structs import replace
 
 from aliquot.core import lifecycle
-from aliquot.core.columns import MAX_CARDS
-from aliquot.core.errors import BrokenInvariantError
+from aliquot.core.accounts import Accounts, ask_of
+from aliquot.core.edges import Edges, Freed
 from aliquot.core.events import (
     CardsFaulty,
     Ended,
     EpochBegan,
     Event,
+    Evicting,
     Granted,
     JobCancelled,
     JobSubmitted,
@@ -28,29 +27,26 @@ from aliquot.core.events import (
     NodeDrained,
     NodeJoined,
     NodeLost,
+    Reserved,
     Started,
     StartRefused,
     Stopping,
     Tidied,
+    Unreserved,
 )
-from aliquot.core.grants import Grant, GrantState, Placement, Seat
-from aliquot.core.ids import GrantId, JobId, NodeId
-from aliquot.core.inventory import NodeKind, kind_of
-from aliquot.core.jobs import Job, Request
-from aliquot.core.ledger import Ledger
+from aliquot.core.grants import Grant, GrantState
+from aliquot.core.holdings import Holdings
+from aliquot.core.ids import GrantId, JobId
+from aliquot.core.jobs import Request
 from aliquot.core.lifecycle import News, Phase
+from aliquot.core.lines import Lines
 from aliquot.core.records import (
     Epoch,
     Frozen,
     JobRecord,
-    NodeRecord,
-    QueueKey,
+    Kept,
     Tally,
-    queue_key,
-    remains_of,
-    seat_of,
 )
-from aliquot.core.rows import row_state
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.core.units import FULL
 
@@ -58,33 +54,24 @@ BACKOFF_MS = 1000
 BACKOFF_DOUBLINGS = 6
 
 
-class World:
+class World(Holdings):
     """The running state. Equal sequences of events make equal worlds (see `fingerprint`)."""
 
-    def __init__(self, *, window: int = 2000) -> None:
-        self.ledger = Ledger(cards=1)
+    def __init__(self, *, window: int = 2000, half_life_ms: int = 0) -> None:
+        super().__init__()
         self.version = 0
-        self.nodes: immutables.Map[NodeId, NodeRecord] = immutables.Map()
-        self.node_at: tuple[NodeId, ...] = ()
-        self.kinds: tuple[NodeKind, ...] = ()
-        self.jobs: immutables.Map[JobId, JobRecord] = immutables.Map()
-        self.grants: immutables.Map[JobId, tuple[Grant, ...]] = immutables.Map()
         self.epoch = Epoch()
-        self.strained: frozenset[int] = frozenset()
-        self.residents: immutables.Map[int, tuple[GrantId, ...]] = immutables.Map()
         self.tally = Tally()
+        self.kept: tuple[Kept, ...] = ()
+        self.lines = Lines()
+        self.accounts = Accounts(half_life_ms)
+        self.edges = Edges()
         self._window: deque[Request] = deque(maxlen=window)
-        self._pending: list[QueueKey] = []
-        self._pending_frozen: tuple[QueueKey, ...] | None = ()
-        self._kind_index: dict[NodeKind, int] = {}
-        self._over: set[JobId] = set()
         self._owed: dict[JobId, None] = {}
         self._owed_moves: dict[GrantId, None] = {}
 
     def freeze(self) -> Frozen:
         """A snapshot to plan on; later events do not show in it."""
-        if self._pending_frozen is None:
-            self._pending_frozen = tuple(self._pending)
         return Frozen(
             self.version,
             self.ledger.snapshot(),
@@ -95,11 +82,16 @@ class World:
             self.kinds,
             self.jobs,
             self.grants,
-            self._pending_frozen,
+            self.lines.pending,
             self.epoch,
             self.strained,
             self.residents,
             self.tally,
+            self.lines.waiting,
+            self.kept,
+            self.accounts.usage,
+            self.accounts.past,
+            self.accounts.arrays,
         )
 
     def apply(self, event: Event) -> None:
@@ -116,10 +108,6 @@ class World:
         """The requests of the sliding window with their counts, most frequent first, then first seen."""
         return tuple(Counter(self._window).most_common())
 
-    def grants_on(self, row: int) -> list[Grant]:
-        """Grants that name the node of `row`, orphaned ones too, in the order they came."""
-        return [self.grants[held.job][held.member] for held in self.residents.get(row, ())]
-
     def outstanding(self) -> list[Start | Kill | Move]:
         """Steps derived from recorded intents that no event has confirmed yet, oldest first."""
         steps: list[Start | Kill | Move] = []
@@ -129,96 +117,26 @@ class World:
                 placements = tuple(grant.placement for grant in self.grants[job_id])
                 steps.append(Start(job_id, record.attempt, placements))
             else:
-                steps.append(Kill(job_id, record.attempt))
+                evicting = record.evicting
+                grace = 0 if evicting is None else evicting.grace_ms
+                steps.append(Kill(job_id, record.attempt, grace, evicting is not None))
         for held in self._owed_moves:
             grant = self.grants[held.job][held.member]
             steps.append(Move(held.job, held.attempt, held.member, grant.placement))
         return steps
 
-    # --- nodes -----------------------------------------------------------------------------------------
-
-    def _node_joined(self, event: NodeJoined) -> None:
-        node = event.node
-        if len(node.cards) > MAX_CARDS:
-            raise BrokenInvariantError(f"node {node.id} has {len(node.cards)} cards; at most {MAX_CARDS}")
-        known = self.nodes.get(node.id)
-        row = known.row if known else self.ledger.add_row()
-        if known is None:
-            self.node_at = (*self.node_at, node.id)
-        self.ledger.widen(len(node.cards))
-        record = NodeRecord(
-            node=node,
-            row=row,
-            kind=self._kind(kind_of(node)),
-            drained=known.drained if known else False,
-            index_of={card.uuid: at for at, card in enumerate(node.cards)},
-        )
-        self._reseat(record)
-
-    def _node_lost(self, event: NodeLost) -> None:
-        if record := self.nodes.get(event.node):
-            self._reseat(replace(record, up=False))
-
-    def _node_drained(self, event: NodeDrained) -> None:
-        if record := self.nodes.get(event.node):
-            self._reseat(replace(record, drained=event.drained))
-
-    def _cards_faulty(self, event: CardsFaulty) -> None:
-        if record := self.nodes.get(event.node):
-            self._reseat(replace(record, faulty=frozenset(event.cards)))
-
-    def _kind(self, kind: NodeKind) -> int:
-        if kind not in self._kind_index:
-            self._kind_index[kind] = len(self.kinds)
-            self.kinds = (*self.kinds, kind)
-        return self._kind_index[kind]
-
-    def _reseat(self, record: NodeRecord) -> None:
-        """Put `record` in force: find every grant on it its cards again, then recount its row."""
-        self.nodes = self.nodes.set(record.node.id, record)
-        for grant in self.grants_on(record.row):
-            self._replace(grant, self._found(grant, record))
-        self._recount(record)
-
-    def _found(self, grant: Grant, record: NodeRecord) -> Grant:
-        """`grant` with its seat on `record`'s cards as they are now, orphaned where one is missing."""
-        seat = seat_of(grant.placement, record) if record.up else None
-        if seat is None:
-            rest = remains_of(grant.placement, record) if record.up else None
-            return replace(grant, state=GrantState.ORPHANED, seat=rest)
-        state = grant.state
-        if state is GrantState.ORPHANED:
-            state = lifecycle.STATE_OF_PHASE[self.jobs[grant.id.job].phase]
-        return replace(grant, state=state, seat=seat)
-
-    def _replace(self, old: Grant, new: Grant) -> None:
-        held = self.grants[old.id.job]
-        self.grants = self.grants.set(old.id.job, tuple(new if grant is old else grant for grant in held))
-
-    def _recount(self, record: NodeRecord) -> None:
-        """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
-        seats = [grant.seat for grant in self.grants_on(record.row) if grant.seat is not None]
-        chunk, place = self.ledger.writable(record.row)
-        is_open = record.up and not record.drained
-        bad = [at for at, card in enumerate(record.node.cards) if card.uuid in record.faulty]
-        mask = (1 << len(record.node.cards)) - 1 - sum(1 << at for at in bad) if is_open else 0
-        over = row_state(chunk, place, record.node, record.kind, mask, seats, open_to_work=is_open)
-        strained = over or not is_open or bool(bad)
-        self.strained = self.strained | {record.row} if strained else self.strained - {record.row}
-
-    # --- jobs ------------------------------------------------------------------------------------------
-
     def _submitted(self, event: JobSubmitted) -> None:
         job = event.job
-        if job.id in self.jobs or job.id in self._over:
+        if job.id in self.jobs or job.id in self.edges.over:
             return
-        self.jobs = self.jobs.set(job.id, JobRecord(job, since_ms=event.at))
+        held, doomed = self.edges.add(job)
+        self.jobs = self.jobs.set(job.id, JobRecord(job, since_ms=event.at, waits_for=held, doomed=doomed))
         asked = sum(request.cards * (request.ask.compute_milli or FULL) for request in job.members)
         self.tally = replace(
             self.tally, submitted=self.tally.submitted + 1, asked_milli=self.tally.asked_milli + asked
         )
         self._window.extend(job.members)
-        self._enqueue(job)
+        self.lines.enter(job)
 
     def _cancelled(self, event: JobCancelled) -> None:
         record = self.jobs.get(event.job)
@@ -237,6 +155,10 @@ class World:
             self._sit(held, seat)
         self.tally = replace(self.tally, granted=self.tally.granted + 1)
         self.grants = self.grants.set(event.job, tuple(grants))
+        record = self.jobs[event.job]
+        asked = ask_of(record.job, self._models(event.placements, len(record.job.members)))
+        self.jobs = self.jobs.set(event.job, replace(record, asked=asked, granted_ms=event.at))
+        self.accounts.open(record.job, asked, event.at)
 
     def _moved(self, event: Moved) -> None:
         record, grants = self.jobs.get(event.job), self.grants.get(event.job)
@@ -264,6 +186,28 @@ class World:
     def _stopping(self, event: Stopping) -> None:
         self._turn(event.job, event.attempt, News.STOPPING, event.at)
 
+    def _evicting(self, event: Evicting) -> None:
+        if self._turn(event.job, event.attempt, News.EVICTED, event.at):
+            record = replace(self.jobs[event.job], evicting=event)
+            self.jobs = self.jobs.set(event.job, record)
+            self._owed[event.job] = None
+
+    def _reserved(self, event: Reserved) -> None:
+        record = self.jobs.get(event.job)
+        if record is None or record.phase is not Phase.PENDING:
+            return
+        kept = Kept(event.job, event.placements, event.from_ms, event.at, event.until_ms, event.firm)
+        at = next((at for at, old in enumerate(self.kept) if old.job == event.job), len(self.kept))
+        self.kept = (*self.kept[:at], kept, *self.kept[at + 1 :])
+
+    def _unreserved(self, event: Unreserved) -> None:
+        self._open_up(event.job)
+
+    def _open_up(self, job: JobId) -> None:
+        """What was kept for `job` is open to others."""
+        if any(kept.job == job for kept in self.kept):
+            self.kept = tuple(kept for kept in self.kept if kept.job != job)
+
     def _ended(self, event: Ended) -> None:
         self._turn(event.job, event.attempt, lifecycle.NEWS_OF_OUTCOME[event.outcome], event.at)
 
@@ -281,22 +225,40 @@ class World:
         after = lifecycle.next_phase(record.phase, news)
         if after is None:
             return False
+        if record.evicting is not None and after is Phase.FAILED:
+            after = Phase.PENDING  # it was stopped for others, it did not fail
         if record.cancelled and after is Phase.PENDING:
             after = Phase.CANCELLED
         if record.phase is Phase.PENDING:
-            self._dequeue(record.job)
+            self.lines.leave(record.job)
+            self._open_up(job_id)
         self._owe(job_id, after, record)
         if after in lifecycle.HOLDING:
             self._mark(job_id, lifecycle.STATE_OF_PHASE[after])
             self.jobs = self.jobs.set(job_id, replace(record, phase=after, since_ms=at))
             return True
         self._free(job_id)
+        if record.phase is not Phase.PENDING:
+            self.accounts.close(record.job, record.asked, at)
         if after is Phase.PENDING:
             self._requeue(record, news, at)
         else:
             self.jobs = self.jobs.delete(job_id)
-            self._over.add(job_id)
+            for freed in self.edges.end(job_id, succeeded=after is Phase.SUCCEEDED):
+                self._let_go(freed)
         return True
+
+    def _let_go(self, freed: Freed) -> None:
+        """One edge less for a waiting job, or one that never comes true."""
+        record = self.jobs.get(freed.job)
+        if record is None:
+            return
+        if freed.doomed:
+            record = replace(record, doomed=freed.edge.on)
+        else:
+            rest = tuple(edge for edge in record.waits_for if edge != freed.edge)
+            record = replace(record, waits_for=rest)
+        self.jobs = self.jobs.set(freed.job, record)
 
     def _owe(self, job_id: JobId, after: Phase, record: JobRecord) -> None:
         """Note whether the engine still has to start or kill this attempt."""
@@ -316,20 +278,10 @@ class World:
                 since_ms=at,
                 not_before_ms=at + wait,
                 refusals=refusals,
+                evictions=record.evictions + (record.evicting is not None),
             ),
         )
-        self._enqueue(record.job)
-
-    def _mark(self, job_id: JobId, state: GrantState) -> None:
-        grants = self.grants.get(job_id)
-        if grants is not None:
-            self.grants = self.grants.set(
-                job_id,
-                tuple(
-                    grant if grant.state is GrantState.ORPHANED else replace(grant, state=state)
-                    for grant in grants
-                ),
-            )
+        self.lines.enter(record.job)
 
     def _free(self, job_id: JobId) -> None:
         grants = self.grants.get(job_id)
@@ -340,47 +292,12 @@ class World:
             self._owed_moves.pop(grant.id, None)
         self.grants = self.grants.delete(job_id)
 
-    # --- seats and queue -------------------------------------------------------------------------------
-
-    def _seat(self, placement: Placement) -> Seat:
-        record = self.nodes.get(placement.node)
-        seat = seat_of(placement, record) if record else None
-        if seat is None:
-            raise BrokenInvariantError(f"granted on {placement.node} {placement.cards}, which are not there")
-        return seat
-
-    def _sit(self, held: GrantId, seat: Seat) -> None:
-        self.residents = self.residents.set(seat.row, (*self.residents.get(seat.row, ()), held))
-        self.ledger.book(seat)
-
-    def _leave(self, grant: Grant) -> None:
-        record = self.nodes[grant.placement.node]
-        others = tuple(held for held in self.residents[record.row] if held != grant.id)
-        self.residents = self.residents.set(record.row, others)
-        if grant.seat is None:
-            return
-        if record.row in self.strained:
-            self._recount(record)
-        else:
-            self.ledger.release(grant.seat)
-
-    def _enqueue(self, job: Job) -> None:
-        insort(self._pending, queue_key(job))
-        self._pending_frozen = None
-
-    def _dequeue(self, job: Job) -> None:
-        key = queue_key(job)
-        at = bisect_left(self._pending, key)
-        if at < len(self._pending) and self._pending[at] == key:
-            del self._pending[at]
-            self._pending_frozen = None
-
 
 _APPLY: dict[type, Callable[..., None]] = {
-    NodeJoined: World._node_joined,
-    NodeLost: World._node_lost,
-    NodeDrained: World._node_drained,
-    CardsFaulty: World._cards_faulty,
+    NodeJoined: Holdings._node_joined,
+    NodeLost: Holdings._node_lost,
+    NodeDrained: Holdings._node_drained,
+    CardsFaulty: Holdings._cards_faulty,
     JobSubmitted: World._submitted,
     JobCancelled: World._cancelled,
     Granted: World._granted,
@@ -388,6 +305,9 @@ _APPLY: dict[type, Callable[..., None]] = {
     Started: World._started,
     StartRefused: World._refused,
     Stopping: World._stopping,
+    Evicting: World._evicting,
+    Reserved: World._reserved,
+    Unreserved: World._unreserved,
     Ended: World._ended,
     EpochBegan: World._epoch,
     Tidied: World._tidied,

@@ -6,23 +6,14 @@ be held for it. What an ask leaves unsaid follows from a card of `model`, by the
 
 from __future__ import annotations
 
-import msgspec
-
 from aliquot.core.inventory import CardModel
-from aliquot.core.jobs import Job, Request
+from aliquot.core.jobs import Job, asked_of
 from aliquot.core.queues import CARDS, MEMORY, Measure, Resource
-from aliquot.core.slices import resolve_ask
+from aliquot.core.settings import Rates
 from aliquot.core.units import FULL
 
 COMPUTE = Resource(Measure.COMPUTE)
 MONEY = Resource(Measure.MONEY)
-
-
-class Rates(msgspec.Struct, frozen=True):
-    """What a card of a model is worth: thousandths of the reference card, and cents a month."""
-
-    compute_milli: tuple[tuple[str, int], ...] = ()
-    cents_a_month: tuple[tuple[str, int], ...] = ()
 
 
 def charge_job(job: Job, model: CardModel, rates: Rates = Rates()) -> dict[Resource, int]:  # noqa: B008 - a frozen value
@@ -33,7 +24,7 @@ def charge_job(job: Job, model: CardModel, rates: Rates = Rates()) -> dict[Resou
     """
     milli = memory = 0
     for request in job.members:
-        cards, mib = _ask_of(request, model)
+        cards, mib = asked_of(request, model)
         milli, memory = milli + cards, memory + mib
     amounts = {CARDS: milli, Resource(Measure.CARDS, model.name): milli, MEMORY: memory}
     for resource, table in ((COMPUTE, rates.compute_milli), (MONEY, rates.cents_a_month)):
@@ -47,16 +38,3 @@ def unrated(model: CardModel, rates: Rates) -> tuple[Resource, ...]:
     """Resources that cards of `model` cannot be charged for."""
     tables = ((COMPUTE, rates.compute_milli), (MONEY, rates.cents_a_month))
     return tuple(resource for resource, table in tables if model.name not in dict(table))
-
-
-def _ask_of(request: Request, model: CardModel) -> tuple[int, int]:
-    """(milli-cards, MiB) of all cards of `request`. An ask no such card can hold is charged as written."""
-    if not request.cards:
-        return 0, 0
-    ask = request.ask
-    vector = resolve_ask(ask, model.usable_mib)
-    milli = FULL if request.whole or vector is None else vector.compute
-    memory = ask.memory_mib
-    if memory is None:
-        memory = model.usable_mib if vector is None else vector.memory
-    return request.cards * milli, request.cards * memory

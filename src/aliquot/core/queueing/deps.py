@@ -8,18 +8,11 @@ for those behind it, so doom runs down `after-ok` edges while plain `after` edge
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from typing import NamedTuple
 
 from aliquot.core.errors import SpecError
 from aliquot.core.ids import JobId
-
-
-class When(Enum):
-    """How the other job has to end."""
-
-    ENDED = "after"
-    SUCCEEDED = "after-ok"
+from aliquot.core.jobs import Array, When
 
 
 class Edge(NamedTuple):
@@ -35,13 +28,6 @@ class Release(NamedTuple):
 
     freed: tuple[JobId, ...]
     doomed: tuple[JobId, ...]
-
-
-class Array(NamedTuple):
-    """Many jobs alike, of which at most `width` may be under way at once; None: no limit."""
-
-    size: int
-    width: int | None = None
 
 
 def check_edges(edges: Iterable[Edge], known: Iterable[JobId]) -> None:

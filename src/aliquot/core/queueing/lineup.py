@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 
+from aliquot.core.decay import per_weight
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.decay import per_weight
 from aliquot.core.queueing.order import (
     Aging,
     Key,
+    Place,
     Waiting,
     aged_priority,
     next_aging,
@@ -30,30 +31,57 @@ from aliquot.core.queueing.share import share_after
 from aliquot.core.queueing.tree import ROOT, QueueTree
 
 Stamp = tuple[int, int, JobId]
+Lane = tuple[int, bool, int, int, int]
 Entry = tuple[Key, int]
 
 
 class _Queue:
-    """The waiting jobs of one leaf, in lanes of equal tier and priority: a lane never changes its order."""
+    """The waiting jobs of one leaf, in lanes of jobs alike: a lane never changes its order.
+
+    In a pass the lanes' next jobs are in a heap, made when it is first asked for.
+    """
 
     def __init__(self) -> None:
-        self.lanes: dict[tuple[int, int], list[Stamp]] = {}
-        self.cursor: dict[tuple[int, int], int] = {}
+        self.lanes: dict[Lane, list[Stamp]] = {}
+        self.cursor: dict[Lane, int] = {}
         self.closed = False
+        self._heap: list[tuple[Place, Lane]] | None = None
+
+    def reset(self) -> None:
+        """A new pass, or other jobs: begin at the front."""
+        self.cursor.clear()
+        self.closed = False
+        self._heap = None
 
     def first(self, jobs: dict[JobId, Waiting], now: int, aging: Aging) -> Waiting | None:
         """The next job of this pass, or None."""
         if self.closed:
             return None
-        best, best_place = None, None
-        for lane, stamps in self.lanes.items():
-            at = self.cursor.get(lane, 0)
-            if at < len(stamps):
-                waiting = jobs[stamps[at][2]]
-                place = place_in_queue(waiting, now, aging)
-                if best_place is None or place < best_place:
-                    best, best_place = waiting, place
-        return best
+        if self._heap is None:
+            self._heap = [
+                (place_in_queue(jobs[stamps[at][2]], now, aging), lane)
+                for lane, stamps in self.lanes.items()
+                if (at := self.cursor.get(lane, 0)) < len(stamps)
+            ]
+            heapify(self._heap)
+        return jobs[self._heap[0][0][-1]] if self._heap else None
+
+    def forget(self) -> None:
+        """Places are not what they were: it is later."""
+        self._heap = None
+
+    def advance(self, lane: Lane, steps: int, jobs: dict[JobId, Waiting], now: int, aging: Aging) -> None:
+        """Pass over the next `steps` jobs of `lane`, whose next job is the first of all."""
+        at = self.cursor.get(lane, 0) + steps
+        self.cursor[lane] = at
+        stamps = self.lanes[lane]
+        heap = self._heap
+        if heap is None or not heap or heap[0][1] != lane:
+            self._heap = None
+        elif at < len(stamps):
+            heapreplace(heap, (place_in_queue(jobs[stamps[at][2]], now, aging), lane))
+        else:
+            heappop(heap)
 
 
 class Lineup:
@@ -74,6 +102,7 @@ class Lineup:
         self._entry: list[Entry | None] = [None] * size
         self._stale: set[int] = set()
         self._moved: set[int] = set()
+        self._dropped: set[tuple[int, bool]] = set()
         self._due: list[tuple[int, int]] = []
         self._watched: dict[int, int] = {}
         self._book = Book(tree)
@@ -111,15 +140,20 @@ class Lineup:
     def begin(self, book: Book, now: int, levels: Sequence[int] | None = None) -> None:
         """Start a pass. Admissions are added to `book`; `levels` is past usage per node (None: as before)."""
         self._book = book
+        self._dropped.clear()
         for leaf in self._moved:
             self._reset(leaf)
         self._moved.clear()
         if now < self.now:
             self._stale.update(self._queues)
+            for queue in self._queues.values():
+                queue.forget()
         self.now = now
         while self._due and self._due[0][0] <= now:
             due, leaf = heappop(self._due)
             self._stale.add(leaf)
+            if leaf in self._queues:
+                self._queues[leaf].forget()
             if self._watched.get(leaf) == due:
                 del self._watched[leaf]
         levels = self._levels if levels is None else levels
@@ -132,7 +166,18 @@ class Lineup:
 
     def first(self) -> Waiting | None:
         """Who goes next; None at the end of the pass."""
-        return self._pick[ROOT]
+        pick = self._pick[ROOT]
+        while pick is not None and (pick.group, pick.overdue) in self._dropped:
+            self.pass_over_alike(pick)
+            pick = self._pick[ROOT]
+        return pick
+
+    def drop(self, waiting: Waiting) -> None:
+        """All of its group that are overdue as it is keep waiting in this pass, whatever their queue.
+
+        It does not answer for `waiting`, which gets its answer as any other.
+        """
+        self._dropped.add((waiting.group, waiting.overdue))
 
     def admit(self, waiting: Waiting) -> None:
         """It starts: its queue is charged, and the next of its queue comes forward."""
@@ -152,21 +197,25 @@ class Lineup:
         """It keeps waiting, and the next of its queue may try in this pass."""
         self._advance(waiting)
 
+    def pass_over_alike(self, waiting: Waiting) -> None:
+        """It keeps waiting, and so do all like it behind it in its queue, for the rest of this pass."""
+        queue = self._queues[waiting.leaf]
+        lane = _lane(waiting)
+        self._advance(waiting, len(queue.lanes[lane]) - queue.cursor.get(lane, 0))
+
     def close(self, waiting: Waiting) -> None:
         """It keeps waiting, and so does all its queue for the rest of this pass."""
         self._queues[waiting.leaf].closed = True
         self._climb(waiting.leaf)
 
-    def _advance(self, waiting: Waiting) -> None:
-        cursor = self._queues[waiting.leaf].cursor
-        lane = _lane(waiting)
-        cursor[lane] = cursor.get(lane, 0) + 1
+    def _advance(self, waiting: Waiting, steps: int = 1) -> None:
+        queue = self._queues[waiting.leaf]
+        queue.advance(_lane(waiting), steps, self.jobs, self.now, self.aging)
         self._climb(waiting.leaf)
 
     def _reset(self, leaf: int) -> None:
         queue = self._queues[leaf]
-        queue.cursor.clear()
-        queue.closed = False
+        queue.reset()
         self._stale.add(leaf)
 
     def _climb(self, leaf: int) -> None:
@@ -248,14 +297,15 @@ class Lineup:
             -aged_priority(pick.priority, pick.submitted_ms, self.now, self.aging),
             share_after(self._book, node, pick.charge),
             per_weight(self._levels[node], self.tree.weight[node]),
+            pick.size,
             pick.submitted_ms,
             pick.seq,
             pick.id,
         )
 
 
-def _lane(waiting: Waiting) -> tuple[int, int]:
-    return (waiting.tier, waiting.priority)
+def _lane(waiting: Waiting) -> Lane:
+    return (waiting.tier, waiting.overdue, waiting.priority, waiting.size, waiting.group)
 
 
 def _stamp(waiting: Waiting) -> Stamp:

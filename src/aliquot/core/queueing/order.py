@@ -4,6 +4,7 @@
     priority    raised by waiting, up to a ceiling
     share       after admission, child against child of one parent (`share.share_after`)
     past        decayed usage by weight, child against child
+    size        shorter work first, where the policy says so
     submitted   then the sequence number, then the id
 
 The first two and the last compare any two jobs; share and past compare children of one parent, so the whole
@@ -42,7 +43,11 @@ class Aging(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """What the order knows of one waiting job. `tier` is OWN unless fixed: OWN and BORROWING are decided."""
+    """What the order knows of one waiting job. `tier` is OWN unless fixed: OWN and BORROWING are decided.
+
+    `size` 0: size does not count. `overdue` jobs go before others of their priority in their queue, oldest
+    first. Jobs of one `group` are alike in all that decides whether they fit.
+    """
 
     id: JobId
     leaf: int  # of the queue tree
@@ -51,13 +56,16 @@ class Waiting(NamedTuple):
     seq: int
     priority: int = 0
     tier: Tier = Tier.OWN
+    size: int = 0
+    overdue: bool = False
+    group: int = 0
 
 
-Place = tuple[int, int, int, int, JobId]
-"""A job's place in its own queue: (tier, -priority with aging, submitted, seq, id)."""
+Place = tuple[int, int, bool, int, int, int, JobId]
+"""A job's place in its own queue: (tier, -priority with aging, not overdue, size, submitted, seq, id)."""
 
-Key = tuple[int, int, int, int, int, int, JobId]
-"""A child's place among its siblings: (tier, -priority, share, past, submitted, seq, id) of its first job."""
+Key = tuple[int, int, int, int, int, int, int, JobId]
+"""A child's place among its siblings: (tier, -priority, share, past, size, submitted, seq, id)."""
 
 
 def aged_priority(priority: int, submitted_ms: int, now: int, aging: Aging) -> int:
@@ -77,7 +85,18 @@ def next_aging(priority: int, submitted_ms: int, now: int, aging: Aging) -> int 
 def place_in_queue(waiting: Waiting, now: int, aging: Aging) -> Place:
     """Sorts the jobs of one queue: a total order, equal jobs first come first served."""
     priority = aged_priority(waiting.priority, waiting.submitted_ms, now, aging)
-    return (_class_of(waiting), -priority, waiting.submitted_ms, waiting.seq, waiting.id)
+    size = 0 if waiting.overdue else waiting.size
+    rest = (waiting.submitted_ms, waiting.seq, waiting.id)
+    return (_class_of(waiting), -priority, not waiting.overdue, size, *rest)
+
+
+def size_of(work_ms: int) -> int:
+    """A size for `work_ms` (estimate x cards), in quarters of an octave: 1000 and 1020 are of one size.
+
+    From 1 up; unknown work is the caller's to place behind all known.
+    """
+    bits = max(work_ms, 1).bit_length()
+    return 4 * bits + ((max(work_ms, 1) << 2 >> (bits - 1)) & 3)
 
 
 def tier_of(book: Book, waiting: Waiting) -> Tier:

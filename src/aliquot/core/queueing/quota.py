@@ -61,6 +61,10 @@ class Book:
             node, charge = self._log.pop()
             _shift(self, node, charge, -1)
 
+    def settle(self) -> None:
+        """What was added so far is not undone any more."""
+        self._log.clear()
+
     def add(self, node: int, charge: Charge) -> None:
         """The leaf `node` uses `charge` more."""
         self._log.append((node, charge))

@@ -1,79 +1,36 @@
 """Every job's life as the meter follows it: when it was submitted, started and ended, how often it moved.
 
-A job that is over leaves only three numbers behind, so millions may pass. Phases follow the one table of
+A job that is over leaves only a few numbers behind, so millions may pass. Phases follow the one table of
 `lifecycle`: late and repeated news changes nothing.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from aliquot.core import lifecycle
+from aliquot.core.edges import Edges
+from aliquot.core.events import Evicting
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import Profile
 from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import News, Phase
-from aliquot.core.report.machines import Hold, Share
-
-CPU_ONLY = "cpu"
-SHARED = "shared"
-
-
-class ClassKey(NamedTuple):
-    """What a job is counted under: stage, queue, and width (`cpu`, `shared`, or whole cards in all)."""
-
-    stage: str
-    queue: str
-    width: str
-
-
-class Piece:
-    """So many whole cards of one kind on one node; one object for all that are equal."""
-
-    __slots__ = ("cards", "profile")
-
-    def __init__(self, cards: int, profile: Profile) -> None:
-        self.cards, self.profile = cards, profile
-
-
-class Cell:
-    """All jobs of one class: counts, what they hold, and the times of those that started and finished."""
-
-    __slots__ = (
-        "attempts", "cancelled", "failed", "finished", "key", "lost", "moved", "placed", "refused", "runs",
-        "share", "started", "submitted", "turnarounds", "waits", "withdrawn",
-    )  # fmt: skip  # one list, not one name a line
-
-    def __init__(self, key: ClassKey, at: int) -> None:
-        self.key = key
-        self.share = Share(at)
-        self.submitted = self.placed = self.started = self.finished = self.failed = 0
-        self.cancelled = self.withdrawn = 0  # given up while holding; while waiting
-        self.attempts = self.lost = self.refused = self.moved = 0
-        self.waits = array("q")  # first start - submission, ms, of every job that started
-        self.runs = array("q")  # of every job that succeeded: ms its last attempt ran
-        self.turnarounds = array("q")  # and end - submission, in the same order
+from aliquot.core.report.cells import Cell, ClassKey, class_of
+from aliquot.core.report.claims import Ticket
+from aliquot.core.report.machines import Hold
+from aliquot.core.report.scatter import Piece
+from aliquot.core.report.stats import rho_milli
+from aliquot.core.report.toll import Attempt, Toll, toll_of
 
 
 class Life:
     """One job that is not over."""
 
     __slots__ = (
-        "attempt",
-        "cancelled",
-        "cell",
-        "granted_ms",
-        "holds",
-        "job",
-        "moves",
-        "phase",
-        "pieces",
-        "placed",
-        "since_ms",
-        "started_ms",
-        "worked_ms",
+        "attempt", "cancelled", "cell", "contention", "edges", "evicted_for_others", "evicting", "evictions",
+        "granted_ms", "holds", "job", "lost", "milli", "moves", "over_held", "phase", "pieces", "placed",
+        "ready_ms", "resumed", "saved_ms", "scattered", "since_ms", "since_ready_ms", "slowed", "started_ms",
+        "ticket", "waits_ms", "worked_ms",
     )  # fmt: skip  # one list, not one name a line
 
     def __init__(self, job: Job, cell: Cell) -> None:
@@ -83,41 +40,72 @@ class Life:
         self.attempt = 1
         self.cancelled = False
         self.placed = False
+        self.edges = 0  # jobs it still waits for
+        self.ready_ms = job.submitted_ms  # nothing but its turn and room held it from then on
+        self.contention: int | None = None  # the integral of contention when it was ready
         self.started_ms: int | None = None  # first start of all
         self.granted_ms: int | None = None  # this attempt
         self.since_ms: int | None = None  # this attempt's start
         self.worked_ms: int | None = None  # how long this attempt ran, once its work is over
+        self.waits_ms = 0  # waits since
+        self.since_ready_ms = 0  # and for nothing but its turn and room, inside the window, since
+        self.milli = 0  # this attempt holds
+        self.saved_ms = 0  # progress of earlier attempts that stays
+        self.resumed = False  # an attempt before this one ran
+        self.lost = False  # its last attempt was lost with its node
+        self.evicting: Evicting | None = None  # this attempt is being stopped for others
+        self.evicted_for_others = False  # ... for a job of another queue
+        self.evictions = 0
         self.moves = 0
+        self.slowed = self.over_held = self.scattered = False  # already counted
+        self.ticket: Ticket | None = None  # what its queue is charged for now, or waits for
         self.holds: list[Hold] = []
         self.pieces: tuple[Piece, ...] = ()
 
     def request_of(self, member: int, members: int) -> Request:
         """What the member of an attempt in `members` parts asked for; a scattered job's parts ask alike."""
         asked = self.job.members
-        return asked[member] if members == len(asked) else asked[0]
+        return asked[0] if len(asked) == 1 or members > len(asked) else asked[member]
+
+    def is_scattered(self, at: int) -> bool:
+        """Whether this wait met scattered cards, and no earlier one was counted for it."""
+        return not self.scattered and any(piece.blocks(self.since_ready_ms, at) for piece in self.pieces)
+
+    def toll(self, at: int, start: int, *, stopped: bool = False) -> Toll:
+        """What this attempt cost up to `at`; nothing where nothing was granted."""
+        if self.granted_ms is None:
+            return Toll(0, 0, 0, 0, 0)
+        stop = self.job.stop
+        restart = stop.restart_ms if self.resumed else 0
+        attempt = Attempt(
+            self.milli, self.granted_ms, self.since_ms, self.worked_ms, restart, stop.checkpoint_ms
+        )
+        return toll_of(attempt, at, start, stopped=stopped)
 
 
 class Lives:
-    """All jobs that are not over, by id, and all classes."""
+    """All jobs that are not over, by id, and all classes. `start` is that of the window."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, start: int) -> None:
         self.cells: dict[ClassKey, Cell] = {}
         self.open: dict[JobId, Life] = {}
-        self._over: set[JobId] = set()
+        self.start = start
+        self._edges = Edges()
         self._pieces: dict[tuple[int, Profile], Piece] = {}
-        self._start = at
 
     def submit(self, job: Job) -> Life | None:
         """A new life, or None where the job is known already."""
-        if job.id in self.open or job.id in self._over:
+        if job.id in self.open or job.id in self._edges.over:
             return None
         key = class_of(job)
         cell = self.cells.get(key)
         if cell is None:
-            cell = self.cells[key] = Cell(key, self._start)
+            cell = self.cells[key] = Cell(key, self.start)
         cell.submitted += 1
         life = self.open[job.id] = Life(job, cell)
         life.pieces = self._pieces_of(job)
+        if job.after:
+            life.edges = len(self._edges.add(job)[0])
         return life
 
     def _pieces_of(self, job: Job) -> tuple[Piece, ...]:
@@ -140,72 +128,121 @@ class Lives:
         after = lifecycle.next_phase(before, news)
         if after is None:
             return None
+        if life.evicting is not None and after is Phase.FAILED:
+            after = Phase.PENDING  # it was stopped for others, it did not fail
         if after is Phase.PENDING and life.cancelled:
             after = Phase.CANCELLED
         life.phase = after
         return life, before, after
 
-    def grant(self, life: Life, at: int) -> None:
-        """An attempt was granted."""
+    def grant(self, life: Life, at: int, milli: int) -> None:
+        """An attempt was granted `milli` milli-cards."""
         life.cell.attempts += 1
         life.granted_ms = at
+        life.milli = milli
+        life.edges = 0  # whatever it waited for
         if not life.placed:
             life.placed = True
             life.cell.placed += 1
 
-    def start(self, life: Life, at: int) -> None:
-        """An attempt runs; the first one of a job ends its wait."""
+    def start_attempt(self, life: Life, at: int) -> None:
+        """An attempt runs; the first one of a job ends its wait, a later one that since it was stopped."""
         life.since_ms = at
-        if life.started_ms is None:
-            life.started_ms = at
-            life.cell.started += 1
-            life.cell.waits.append(at - life.job.submitted_ms)
+        cell = life.cell
+        life.resumed = life.started_ms is not None
+        if life.resumed:
+            waited = at - life.waits_ms
+            cell.waits_again.append(waited)
+            if life.lost:
+                cell.recoveries.append(waited)
+            return
+        life.started_ms = at
+        cell.started += 1
+        cell.waits.append(at - life.job.submitted_ms)
+        due = life.job.bound.start_by_ms
+        if due is not None:
+            cell.start_met += at <= due
+            cell.start_missed += at > due
 
     def stop(self, life: Life, at: int) -> None:
         """The work of an attempt is over; its processes may not be."""
         if life.worked_ms is None and life.since_ms is not None:
             life.worked_ms = at - life.since_ms
 
-    def requeue(self, life: Life, news: News) -> None:
-        """Back to waiting as a new attempt."""
-        life.attempt += 1
-        life.granted_ms = life.since_ms = life.worked_ms = None
-        if news is News.REFUSED:
-            life.cell.refused += 1
-        else:
-            life.cell.lost += 1
+    def end(self, life: Life, after: Phase, at: int) -> None:
+        """An attempt is over, or a job without one: add up what it held. `stop` comes first."""
+        if life.granted_ms is None:
+            return
+        if life.evicting is not None and after is Phase.SUCCEEDED and life.since_ms is not None:
+            life.worked_ms = at - life.since_ms  # it was done before its grace was over
+        cell, toll = life.cell, life.toll(at, self.start, stopped=after is Phase.PENDING)
+        cell.held += toll.held
+        cell.unready += toll.unready
+        cell.restart += toll.restart
+        cell.lost_work += toll.lost_work
+        life.saved_ms += toll.saved_ms
 
-    def close(self, life: Life, after: Phase, at: int) -> None:
-        """A job is over; what it leaves behind goes into its class."""
+    def requeue(self, life: Life, news: News, at: int) -> None:
+        """Back to waiting as a new attempt."""
         cell = life.cell
+        life.lost = life.evicting is None and news is News.LOST
+        if life.evicting is not None:
+            self._evicted(life, life.evicting)
+        elif news is News.REFUSED:
+            cell.refused += 1
+        else:
+            cell.lost += 1
+        life.attempt += 1
+        life.granted_ms = life.since_ms = life.worked_ms = life.evicting = None
+        life.waits_ms = at
+
+    def _evicted(self, life: Life, event: Evicting) -> None:
+        cell = life.cell
+        cell.evicted[event.cause] = cell.evicted.get(event.cause, 0) + 1
+        cell.evicted_for_others += life.evicted_for_others
+        life.evictions += 1
+        if life.evictions == 2:
+            cell.evicted_again += 1
+
+    def close(self, life: Life, after: Phase, at: int, contention: int, exclusive: int | None) -> list[Life]:
+        """A job is over; what it leaves behind goes into its class. Who waited only for it is given back.
+
+        `contention`: in thousandths, over its life. `exclusive`: its run time at full speed, where known.
+        """
+        cell, job = life.cell, life.job
+        due = job.bound.finish_by_ms
         if after is Phase.SUCCEEDED:
             cell.finished += 1
-            cell.runs.append(life.worked_ms or 0)
-            cell.turnarounds.append(at - life.job.submitted_ms)
+            cell.runs.append(life.saved_ms)
+            cell.turnarounds.append(at - job.submitted_ms)
+            alone = life.saved_ms if exclusive is None else exclusive
+            cell.rhos.append(rho_milli(at - life.ready_ms, alone, contention))
         elif after is Phase.FAILED and not life.cancelled:
             cell.failed += 1
         elif life.placed:
             cell.cancelled += 1
+            due = None
         else:
             cell.withdrawn += 1
-        del self.open[life.job.id]
-        self._over.add(life.job.id)
+            due = None
+        if due is not None:
+            met = after is Phase.SUCCEEDED and at <= due
+            cell.finish_met += met
+            cell.finish_missed += not met
+        del self.open[job.id]
+        return self._let_go(job.id, after)
+
+    def _let_go(self, over: JobId, after: Phase) -> list[Life]:
+        """One thing less to wait for; who has nothing left to wait for is given back."""
+        freed = []
+        for edge in self._edges.end(over, succeeded=after is Phase.SUCCEEDED):
+            life = self.open.get(edge.job)
+            if life is not None and life.edges and not edge.doomed:
+                life.edges -= 1
+                if not life.edges and life.phase is Phase.PENDING:
+                    freed.append(life)
+        return freed
 
     def waiting(self) -> Iterator[Life]:
         """Jobs that wait now, in order of submission to the meter."""
         return (life for life in self.open.values() if life.phase is Phase.PENDING)
-
-
-def class_of(job: Job) -> ClassKey:
-    """The class of a job."""
-    return ClassKey(job.stage.value, job.queue, width_of(job))
-
-
-def width_of(job: Job) -> str:
-    """`cpu`, `shared`, or the number of whole cards of all members."""
-    cards = sum(request.cards for request in job.members)
-    if not cards:
-        return CPU_ONLY
-    if any(request.cards and not request.whole for request in job.members):
-        return SHARED
-    return str(cards)

@@ -311,7 +311,8 @@ class Machines:
         """Bring the counts of one node, and the sums with them, to new values."""
         sums = self.sums
         stranded = 0
-        if free and is_stranded(machine.kind.frontier, free, machine.cpu, machine.host):
+        cpu, host = max(0, machine.cpu), max(0, machine.host)  # more is booked than a shrunken node has
+        if free and is_stranded(machine.kind.frontier, free, cpu, host):
             stranded = free
         if idle != machine.idle:
             change = idle - machine.idle

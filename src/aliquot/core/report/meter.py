@@ -14,6 +14,7 @@ from aliquot.core.events import (
     CardsFaulty,
     Ended,
     Event,
+    Evicting,
     Granted,
     JobCancelled,
     JobSubmitted,
@@ -27,15 +28,20 @@ from aliquot.core.events import (
 )  # fmt: skip  # one list, not one name a line
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId, NodeId
-from aliquot.core.inventory import Node
+from aliquot.core.inventory import CardModel, Node
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.pace import pace_of
-from aliquot.core.report.gauges import Sums, Totals
-from aliquot.core.report.lives import Life, Lives, Piece
+from aliquot.core.report.claims import Claims
+from aliquot.core.report.gauges import Gauge, Sums, Totals
+from aliquot.core.report.inversions import Inversions
+from aliquot.core.report.lives import Life, Lives
+from aliquot.core.report.load import asked_milli
 from aliquot.core.report.machines import Hold, Machines
 from aliquot.core.report.readings import Readings, Window, WindowRule, read_cells, read_waiting
-from aliquot.core.speed import Reach
+from aliquot.core.report.scatter import Scatter
+from aliquot.core.settings import Settings
+from aliquot.core.speed import FULL_SPEED, Reach
 from aliquot.core.workload import Offer, Scenario
 
 
@@ -64,12 +70,16 @@ class Watcher(Protocol):
 
 
 class Meter:
-    """Measures one run of `scenario`. `window` is (from, to) in ms; `to` None: see `readings`."""
+    """Measures one run of `scenario`. `window` is (from, to) in ms; `to` None: see `readings`.
+
+    `settings`: the policy it runs under, for its queues; without, queues are those that jobs name.
+    """
 
     def __init__(
         self,
         scenario: Scenario,
         *,
+        settings: Settings | None = None,
         window: tuple[int, int | None] = (0, None),
         watcher: Watcher | None = None,
     ) -> None:
@@ -80,16 +90,19 @@ class Meter:
         self.lives = Lives(self.start)
         requests = {request: None for offer in scenario.offers for request in offer.job.members}
         self.machines = Machines(requests, self.sums, self.start, watcher.card if watcher else None)
+        self._scatter = Scatter(self.machines, self.sums)
         self._offers: dict[JobId, Offer] = {offer.job.id: offer for offer in scenario.offers}
+        self.claims = Claims(settings, (offer.job.queue for offer in scenario.offers), self.start)
+        self._inversions = Inversions()
+        self._contention = Gauge(self.start)  # cards asked for over cards there are, thousandths, 1 at least
+        self._asked = 0  # milli-cards of those who hold something or could start
+        self._most_waiting = 0
         self._nodes: dict[NodeId, Node] = {}
         self._speeds = scenario.speeds
         self._watcher = watcher
-        self._waiting: dict[Piece, int] = {}  # how many members wait for whole cards
         self._placements: dict[JobId, list[Placement]] = {}
         self._holding = 0  # jobs that hold something
         self._emptied: tuple[int, Totals] | None = None  # when nothing was held any more, and the sums then
-        self._stale = False  # whether free cards or waiting members changed
-        self._blocked = False  # whether a wide member waited when that was last looked at
         self._full_pace = {shared: scenario.speeds.speed(Reach.SINGLE, shared) for shared in (False, True)}
 
     def see(self, event: Event) -> None:
@@ -104,8 +117,7 @@ class Meter:
         fold = _FOLD.get(type(event))
         if fold is not None:
             fold(self, event, at)
-            if self._stale and (self._waiting or self._blocked):
-                self._settle(at)
+            self._scatter.settle(at)
             if self._watcher is not None:
                 self._watcher.tick(at, self.sums)
 
@@ -117,12 +129,17 @@ class Meter:
         """
         window, totals = self._window()
         at = window.end_ms
+        waiting = self.sums.waiting_jobs
+        still = waiting.value if self.now > waiting.since else 0
         return Readings(
             window=window,
             totals=totals,
             cells=read_cells(self.lives, at),
             card_milli_ms=tuple((card, gauge.until(at)) for card, gauge in self.machines.cards.items()),
-            waiting=read_waiting(self.lives, self.now),
+            waiting=read_waiting(self.lives, self.now, max(self._most_waiting, still)),
+            queues=self.claims.read(at),
+            stated=self.claims.stated,
+            speeds_known=bool(self._offers),
         )
 
     def _window(self) -> tuple[Window, Totals]:
@@ -137,20 +154,24 @@ class Meter:
 
     def _joined(self, event: NodeJoined, at: int) -> None:
         self._nodes[event.node.id] = event.node
+        self.claims.join(event.node, at)
         self.machines.join(event.node, at)
-        self._stale = True
+        self._contend(0, at)
+        self._scatter.stale = True
 
     def _lost(self, event: NodeLost, at: int) -> None:
+        self.claims.lose(event.node, at)
         self.machines.lose(event.node, at)
-        self._stale = True
+        self._contend(0, at)
+        self._scatter.stale = True
 
     def _drained(self, event: NodeDrained, at: int) -> None:
         self.machines.drain(event.node, event.drained, at)
-        self._stale = True
+        self._scatter.stale = True
 
     def _faulty(self, event: CardsFaulty, at: int) -> None:
         self.machines.fault(event.node, event.cards, at)
-        self._stale = True
+        self._scatter.stale = True
 
     # --- jobs ------------------------------------------------------------------------------------------
 
@@ -159,7 +180,7 @@ class Meter:
             self._watcher.submitted(event.job, at, self.sums)
         life = self.lives.submit(event.job)
         if life is not None:
-            self._wait(life, 1, at)
+            self._enter(life, at)
 
     def _cancelled(self, event: JobCancelled, at: int) -> None:
         life = self.lives.open.get(event.job)
@@ -172,13 +193,20 @@ class Meter:
         if life is None:
             return
         self._holding += 1
-        self.lives.grant(life, self._clock)
-        members = len(event.placements)
+        places = event.placements
+        milli = sum(place.vector.compute * len(place.cards) for place in places)
+        self.lives.grant(life, self._clock, milli)
+        members = len(places)
         for member, placement in enumerate(event.placements):
             hold = Hold(placement, life.cell.share)
             life.holds.append(hold)
             self.machines.hold(hold, life.request_of(member, members), at)
-        self._placements[event.job] = list(event.placements)
+            if 2 * hold.surplus > hold.milli and not life.over_held:
+                life.over_held = True
+                life.cell.over_held += 1
+        self._placements[event.job] = list(places)
+        life.ticket = self.claims.hold(life.job, self._models(places, len(life.job.members)), at)
+        life.cell.passed += self._inversions.passes(life.job)
         if self._watcher is not None:
             self._watcher.placed(life, event.placements, at)
 
@@ -196,7 +224,7 @@ class Meter:
         hold = Hold(event.placement, life.cell.share)
         life.holds[event.member] = hold
         self.machines.hold(hold, life.request_of(event.member, len(life.holds)), at)
-        self._stale = True
+        self._scatter.stale = True
         if life.phase is Phase.RUNNING:
             self._work(life, at)
 
@@ -209,6 +237,13 @@ class Meter:
     def _stopping(self, event: Stopping, at: int) -> None:
         self._turn(event.job, event.attempt, News.STOPPING, at)
 
+    def _evicting(self, event: Evicting, at: int) -> None:
+        life = self._turn(event.job, event.attempt, News.EVICTED, at)
+        if life is not None:
+            life.evicting = event
+            other = self.lives.open.get(event.for_job) if event.for_job is not None else None
+            life.evicted_for_others = other is not None and other.job.queue != life.job.queue
+
     def _ended(self, event: Ended, at: int) -> None:
         self._turn(event.job, event.attempt, lifecycle.NEWS_OF_OUTCOME[event.outcome], at)
 
@@ -219,11 +254,12 @@ class Meter:
             return None
         life, before, after = turned
         if before is Phase.PENDING:
-            self._wait(life, -1, at)
+            self._quit(life, at)
         if after is Phase.STARTING:
-            self._stale = True
+            self._contend(asked_milli(life.job), at)
+            self._scatter.stale = True
         elif after is Phase.RUNNING:
-            self.lives.start(life, self._clock)
+            self.lives.start_attempt(life, self._clock)
             self._work(life, at)
         elif after is Phase.STOPPING:
             self._rest(life, at)
@@ -234,6 +270,10 @@ class Meter:
     def _leave(self, life: Life, after: Phase, news: News, at: int) -> None:
         """An attempt, or a job that never started, is over."""
         self._rest(life, at)
+        self.lives.end(life, after, self._clock)
+        if life.ticket is not None:
+            self.claims.drop(life.ticket, at)
+            life.ticket = None
         for hold in life.holds:
             self.machines.release(hold, at)
         if self._watcher is not None:
@@ -241,27 +281,43 @@ class Meter:
         if life.holds:
             life.holds = []
             del self._placements[life.job.id]
-            self._stale = True
+            self._scatter.stale = True
+            self._contend(-asked_milli(life.job), at)
             self._holding -= 1
             if not self._holding:
                 self._emptied = at, self.sums.until(at)
         if after is Phase.PENDING:
-            self.lives.requeue(life, news)
-            self._wait(life, 1, at)
+            self.lives.requeue(life, news, self._clock)
+            self._enter(life, at)
         else:
-            self.lives.close(life, after, self._clock)
+            self._close(life, after, at)
+
+    def _close(self, life: Life, after: Phase, at: int) -> None:
+        """A job is over, and who waited for nothing else is ready."""
+        offer = self._offers.get(life.job.id)
+        span = at - max(life.ready_ms, self.start)
+        gauge = self._contention
+        began = life.contention
+        contention = gauge.value if began is None or span <= 0 else (gauge.until(at) - began) // span
+        work = offer.work_ms if offer is not None else None
+        for freed in self.lives.close(life, after, self._clock, contention, work):
+            freed.ready_ms = self._clock
+            self._ready(freed, at)
 
     def _work(self, life: Life, at: int) -> None:
         """What the cards of a job do from now on, at the speed of where it runs."""
         offer = self._offers.get(life.job.id)
         busy = offer.busy_milli if offer is not None else None
-        pace = 0
-        if offer is not None and busy:
+        pace = FULL_SPEED
+        if offer is not None:
             placements = self._placements[life.job.id]
             if offer.linked:
                 pace = pace_of(offer, tuple(placements), self._nodes, self._speeds)
             else:
                 pace = self._full_pace[any(part.cards and not part.whole for part in placements)]
+        if pace < FULL_SPEED and not life.slowed:
+            life.slowed = True
+            life.cell.slowed += 1
         for hold in life.holds:
             if hold.cards:
                 self.machines.busy(hold, None if busy is None else busy * pace // 1000, at)
@@ -272,40 +328,58 @@ class Meter:
             if hold.busy != 0:
                 self.machines.busy(hold, 0, at)
 
-    def _wait(self, life: Life, change: int, at: int) -> None:
-        self.sums.waiting_jobs.add(change, at)
-        for key in life.pieces:
-            count = self._waiting.get(key, 0) + change
-            if count:
-                self._waiting[key] = count
-            else:
-                del self._waiting[key]
-            self._stale = True
+    def _enter(self, life: Life, at: int) -> None:
+        """A job waits; unless it waits for other jobs, for nothing but its turn and room."""
+        self._queue(1, at)
+        life.waits_ms = self._clock
+        if not life.edges:
+            self._ready(life, at)
 
-    # --- scattered cards -------------------------------------------------------------------------------
+    def _ready(self, life: Life, at: int) -> None:
+        """A waiting job could start from now on."""
+        self._contend(asked_milli(life.job), at)
+        if life.contention is None:
+            life.contention = self._contention.until(at)
+        life.since_ready_ms = at
+        life.ticket = self.claims.want(life.job, at)
+        self._inversions.enter(life.job)
+        self._scatter.count(life.pieces, 1)
 
-    def _settle(self, at: int) -> None:
-        """After free cards or waiting members changed: what blocks the widest of them."""
-        self._stale = False
-        sums = self.sums
-        width, free, fits = self._widest()
-        scattered = width > 0 and not fits and free >= width
-        sums.blocked_cards.put(free if scattered else 0, at)
-        sums.scattered.put(int(scattered), at)
-        sums.crowded.put(int(width > 0 and not fits and free < width), at)
-        sums.held_back.put(int(width > 0 and fits), at)
-        self._blocked = width > 0
+    def _quit(self, life: Life, at: int) -> None:
+        """A job waits no more."""
+        self._queue(-1, at)
+        if life.ticket is None:
+            return
+        self.claims.drop(life.ticket, at)
+        life.ticket = None
+        self._contend(-asked_milli(life.job), at)
+        self._inversions.leave(life.job)
+        self._scatter.count(life.pieces, -1)
+        if life.is_scattered(at):
+            life.scattered = True
+            life.cell.scattered += 1
 
-    def _widest(self) -> tuple[int, int, bool]:
-        """The widest waiting member that some node could ever hold: (cards, free cards of its kind, fits)."""
-        best = (0, 0, False)
-        for piece in self._waiting:
-            width, profile = piece.cards, piece.profile
-            if width >= best[0] and self.machines.ever_fits(width, profile):
-                free, fits = self.machines.free_for(width, profile)
-                if width > best[0] or (not fits and free > best[1]):
-                    best = (width, free, fits)
-        return best
+    def _queue(self, change: int, at: int) -> None:
+        """One job more or less waits; what lasts for an instant only is no queue."""
+        waiting = self.sums.waiting_jobs
+        if at > waiting.since:
+            self._most_waiting = max(self._most_waiting, waiting.value)
+        waiting.add(change, at)
+
+    def _contend(self, milli: int, at: int) -> None:
+        """So many milli-cards more are asked for by those who hold something or could start."""
+        self._asked += milli
+        up = self.sums.up_milli.value
+        self._contention.put(max(1000, self._asked * 1000 // up) if up else 1000, at)
+
+    def _models(self, places: tuple[Placement, ...], members: int) -> list[CardModel | None]:
+        """The model each member got; a scattered job's parts are charged as its one member."""
+        models: list[CardModel | None] = []
+        for place in places[:members]:
+            node, card = self._nodes.get(place.node), place.cards[0] if place.cards else None
+            cards = node.cards if node is not None else ()
+            models.append(next((one.model for one in cards if one.uuid == card), None))
+        return models
 
 
 _FOLD: dict[type, Callable[..., None]] = {
@@ -320,5 +394,6 @@ _FOLD: dict[type, Callable[..., None]] = {
     Started: Meter._started,
     StartRefused: Meter._refused,
     Stopping: Meter._stopping,
+    Evicting: Meter._evicting,
     Ended: Meter._ended,
 }

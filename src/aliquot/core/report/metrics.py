@@ -20,8 +20,10 @@ class Unit(Enum):
     COUNT = "count"
     CARDS = "cards"
     CARD_HOURS = "card-hours"
+    CARD_MINUTES = "card-minutes"
     CENTS = "cents"
     RATIO = "ratio"
+    INDEX = "index"  # 0..1, of no unit
 
 
 class Better(Enum):
@@ -38,6 +40,8 @@ class Group(Enum):
     USE = "use"
     WASTE = "waste"
     TIME = "time"
+    FAIRNESS = "fairness"
+    STOPS = "stops"
     JOBS = "jobs"
 
 
@@ -62,6 +66,14 @@ class Over(Enum):
     STARTED = "started"
     DONE = "done"
     RUNS = "runs"
+    DUE = "due"
+    USED = "used"
+    QUEUES = "queues"
+    FAIR_PART = "fair-part"
+    PROMISED = "promised"
+    HELD = "held"
+    STOPPED = "stopped"
+    PEAK = "peak"
     NONE = "none"
 
 
@@ -118,6 +130,25 @@ DENOMINATORS: Final = {
     ),
     Over.DONE: Bilingual("jobs that succeeded", "成功完成的作业"),
     Over.RUNS: Bilingual("run time, at least 10 s, of jobs that succeeded", "成功作业的运行时间，至少 10 秒"),
+    Over.DUE: Bilingual(
+        "what queues wanted, up to their nominal, of the resource least satisfied",
+        "各队列在名义配额内的需求（满足度最低的资源）",
+    ),
+    Over.USED: Bilingual("what queues used, of the resource most borrowed", "各队列的用量（借用最多的资源）"),
+    Over.QUEUES: Bilingual(
+        "queues that wanted anything, by use over what they were entitled to and wanted",
+        "有需求的队列，按用量与应得需求之比",
+    ),
+    Over.FAIR_PART: Bilingual(
+        "jobs that succeeded; time taken over run time x contention on average, at least 1",
+        "成功作业；用时与（运行时间 × 平均争用，至少 1）之比",
+    ),
+    Over.PROMISED: Bilingual("promises that are decided", "已见分晓的承诺"),
+    Over.HELD: Bilingual(
+        "card time that attempts held, from grant to end", "各次尝试从授予到结束的占用卡时间"
+    ),
+    Over.STOPPED: Bilingual("starts after an eviction, a refusal or a loss", "驱逐、拒绝或丢失后的再次启动"),
+    Over.PEAK: Bilingual("peak FLOP/s of the cards held", "占用卡的峰值算力"),
     Over.NONE: Bilingual("none", "无"),
 }
 
@@ -147,10 +178,28 @@ _ROWS: Final = (
     ("wait_max_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
     ("wait_variance_ms2", Group.TIME, Unit.MS2, Better.LOWER, Over.STARTED, Span.JOBS),
     ("wait_training_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_wide_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STARTED, Span.JOBS),
+    ("wait_again_ms", Group.TIME, Unit.MS, Better.LOWER, Over.STOPPED, Span.JOBS),
     ("slowdown", Group.TIME, Unit.RATIO, Better.LOWER, Over.RUNS, Span.JOBS),
     ("completion_mean_ms", Group.TIME, Unit.MS, Better.LOWER, Over.DONE, Span.JOBS),
     ("completion_training_ms", Group.TIME, Unit.MS, Better.LOWER, Over.DONE, Span.JOBS),
     ("completion_inference_ms", Group.TIME, Unit.MS, Better.LOWER, Over.DONE, Span.JOBS),
+    ("quota_satisfaction", Group.FAIRNESS, Unit.SHARE, Better.HIGHER, Over.DUE, Span.RUN),
+    ("borrowed", Group.FAIRNESS, Unit.SHARE, Better.NEITHER, Over.USED, Span.RUN),
+    ("jain", Group.FAIRNESS, Unit.INDEX, Better.NEITHER, Over.QUEUES, Span.RUN),
+    ("unfair", Group.FAIRNESS, Unit.SHARE, Better.LOWER, Over.FAIR_PART, Span.JOBS),
+    ("rho_mean", Group.FAIRNESS, Unit.RATIO, Better.LOWER, Over.FAIR_PART, Span.JOBS),
+    ("rho_p95", Group.FAIRNESS, Unit.RATIO, Better.LOWER, Over.FAIR_PART, Span.JOBS),
+    ("start_by_met", Group.FAIRNESS, Unit.SHARE, Better.HIGHER, Over.PROMISED, Span.JOBS),
+    ("finish_by_met", Group.FAIRNESS, Unit.SHARE, Better.HIGHER, Over.PROMISED, Span.JOBS),
+    ("goodput", Group.STOPS, Unit.SHARE, Better.HIGHER, Over.HELD, Span.RUN),
+    ("mfu", Group.STOPS, Unit.SHARE, Better.HIGHER, Over.PEAK, Span.RUN),
+    ("evicted", Group.STOPS, Unit.COUNT, Better.LOWER, Over.NONE, Span.RUN),
+    ("evicted_again", Group.STOPS, Unit.COUNT, Better.LOWER, Over.NONE, Span.RUN),
+    ("lost_work_card_minutes", Group.STOPS, Unit.CARD_MINUTES, Better.LOWER, Over.NONE, Span.RUN),
+    ("restart_card_minutes", Group.STOPS, Unit.CARD_MINUTES, Better.LOWER, Over.NONE, Span.RUN),
+    ("unready_card_minutes", Group.STOPS, Unit.CARD_MINUTES, Better.LOWER, Over.NONE, Span.RUN),
+    ("recovery_ms", Group.STOPS, Unit.MS, Better.LOWER, Over.STOPPED, Span.JOBS),
     ("jobs", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
     ("placed", Group.JOBS, Unit.COUNT, Better.HIGHER, Over.NONE, Span.JOBS),
     ("finished", Group.JOBS, Unit.COUNT, Better.HIGHER, Over.NONE, Span.JOBS),
@@ -198,6 +247,24 @@ _TITLES: Final = {
     "jobs": ("Jobs submitted", "提交的作业"),
     "placed": ("Placed at least once", "至少放置过一次"),
     "finished": ("Succeeded", "成功完成"),
+    "wait_wide_ms": ("Wait of jobs of 8 cards or more, mean", "8 卡及以上作业的平均等待"),
+    "wait_again_ms": ("Wait after being stopped, mean", "被停止后的平均再等待"),
+    "quota_satisfaction": ("Quota satisfaction", "配额满足度"),
+    "borrowed": ("Borrowed of what was used", "用量中的借用比例"),
+    "jain": ("Jain index over queues (never alone)", "队列间 Jain 指数（不单独使用）"),
+    "unfair": ("Jobs slower than 1.05 x their fair part", "慢于公平份额 1.05 倍的作业"),
+    "rho_mean": ("Finish-time fairness, mean", "完成时间公平性，平均"),
+    "rho_p95": ("Finish-time fairness, 95th percentile", "完成时间公平性，95 分位"),
+    "start_by_met": ("Promised starts kept", "按承诺时间启动"),
+    "finish_by_met": ("Promised ends kept", "按承诺时间完成"),
+    "goodput": ("Goodput: progress that stayed", "有效产出：保留下来的进展"),
+    "mfu": ("Model FLOPs utilisation (MFU)", "模型算力利用率 (MFU)"),
+    "evicted": ("Evictions", "驱逐次数"),
+    "evicted_again": ("Jobs evicted more than once", "被驱逐不止一次的作业"),
+    "lost_work_card_minutes": ("Work lost at evictions and losses", "因驱逐和丢失而损失的工作"),
+    "restart_card_minutes": ("Card time spent restarting", "重启占用的卡时间"),
+    "unready_card_minutes": ("Card time held before running or while ending", "启动前与结束中占用的卡时间"),
+    "recovery_ms": ("Loss of a node to running again, mean", "节点丢失到恢复运行，平均"),
     "failed": ("Failed", "失败"),
     "waiting": ("Still waiting at the end", "结束时仍在等待"),
     "never": ("Can never fit", "永远无法放置"),

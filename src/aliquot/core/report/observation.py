@@ -10,6 +10,7 @@ from aliquot.core.report.needs import Mix
 from aliquot.core.report.result import RunResult, Standing
 from aliquot.core.report.scorecard import score
 from aliquot.core.report.timeline import Recorder
+from aliquot.core.settings import Settings
 from aliquot.core.workload import Scenario
 from aliquot.core.world import World
 
@@ -18,19 +19,21 @@ class Observation:
     """Watches one run of `scenario`. `by_load`: fragmentation by offered load (a replay), else over time.
 
     `mix`: what fragmentation is judged by; the whole list of the scenario where it is not given.
+    `settings`: the policy of the run, for its queues and quotas; without, queues are those that jobs name.
     """
 
     def __init__(
         self,
         scenario: Scenario,
         *,
+        settings: Settings | None = None,
         mix: Mix | None = None,
         by_load: bool = False,
         window: tuple[int, int | None] = (0, None),
     ) -> None:
         self._scenario, self._by_load = scenario, by_load
         self.recorder = Recorder(scenario, mix=mix, by_load=by_load, start_ms=window[0])
-        self.meter = Meter(scenario, window=window, watcher=self.recorder)
+        self.meter = Meter(scenario, settings=settings, window=window, watcher=self.recorder)
 
     def see(self, events: Sequence[Event], world: World) -> None:
         """Called after `events` have been folded into `world`."""

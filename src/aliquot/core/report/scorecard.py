@@ -6,49 +6,38 @@ or an activity is not known, nothing was sampled. What each figure means stands 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from aliquot.core.jobs import Stage
+from aliquot.core.report.cells import is_wide
 from aliquot.core.report.charts import LoadPoint
+from aliquot.core.report.classes import (
+    HOUR_MS,
+    ClassScore,
+    PerClass,
+    goodput,
+    merged,
+    per_class,
+    slowdown,
+    total,
+    unfair,
+)
+from aliquot.core.report.divided import Division, QueueScore, divide
+from aliquot.core.report.failures import FailureCount, count_failures
 from aliquot.core.report.readings import CellReading, Readings, Window, WindowRule
+from aliquot.core.report.stats import mean, percentile, ratio, variance
+from aliquot.core.steps import Cause
 from aliquot.core.units import FULL
 
-HOUR_MS: Final = 3_600_000
-SHORTEST_RUN_MS: Final = 10_000
-"""Bounded slowdown takes no run as shorter than this, so that trivial jobs do not rule the mean."""
+__all__ = ["ClassScore", "PerClass", "Scorecard", "score"]
 
+MINUTE_MS: Final = 60_000
 
 Parts = dict[str, Any]
 """Fields of a scorecard; which of them are numbers, counts or unknown is settled where it is put together."""
-
-
-class ClassScore(msgspec.Struct, frozen=True):
-    """One stage, queue or width. Counts add up to the whole, `allocated_card_hours` too."""
-
-    name: str
-    jobs: int
-    placed: int
-    finished: int
-    waiting: int
-    withdrawn: int
-    allocated_card_hours: float
-    utilisation_allocated: float | None
-    wait_mean_ms: float | None
-    wait_p95_ms: int | None
-    wait_max_ms: int | None
-    completion_mean_ms: float | None
-
-
-class PerClass(msgspec.Struct, frozen=True):
-    """The same jobs divided three ways."""
-
-    stage: tuple[ClassScore, ...] = ()
-    queue: tuple[ClassScore, ...] = ()
-    width: tuple[ClassScore, ...] = ()
 
 
 class Scorecard(msgspec.Struct, frozen=True):
@@ -83,7 +72,12 @@ class Scorecard(msgspec.Struct, frozen=True):
     wait_max_ms: int | None
     wait_variance_ms2: float | None
     wait_training_ms: float | None
+    wait_wide_ms: float | None  # of jobs of 8 whole cards or more
+    wait_again_ms: float | None
     slowdown: float | None
+    unfair: float | None
+    rho_mean: float | None
+    rho_p95: float | None
     completion_mean_ms: float | None
     completion_training_ms: float | None
     completion_inference_ms: float | None
@@ -107,6 +101,22 @@ class Scorecard(msgspec.Struct, frozen=True):
     allocated_card_hours: float
     surplus_card_hours: float
     stranded_card_hours: float
+    quota_satisfaction: float | None
+    borrowed: float | None
+    jain: float | None
+    goodput: float | None
+    mfu: float | None  # no job reports its throughput yet
+    evicted: int
+    evicted_by_cause: dict[str, int]
+    evicted_again: int
+    lost_work_card_minutes: float
+    restart_card_minutes: float
+    unready_card_minutes: float
+    recovery_ms: float | None
+    start_by_met: float | None
+    finish_by_met: float | None
+    failures: tuple[FailureCount, ...]
+    queues: tuple[QueueScore, ...]
     per_class: PerClass
 
 
@@ -122,43 +132,23 @@ def score(
     `fragmentation`: FGD's rate as sampled by the caller. `never`: jobs that the planner found can never fit.
     `load`: allocation by offered load; given only for a replay in which nothing leaves.
     """
+    division = divide(readings)
     parts = {
         **_use(readings),
         **_waste(readings),
         **_times(readings),
+        **_fairness(readings.cells, division),
+        **_stops(readings.cells),
         **_counts(readings.cells),
         "fragmentation": fragmentation,
         "never": never,
         "allocation_full": next((point.allocation for point in load if point.percent == 100), None),
         "allocation_last": load[-1].allocation if load else None,
-        "per_class": _per_class(readings.cells),
+        "failures": count_failures(readings, division),
+        "queues": division.queues,
+        "per_class": per_class(readings.cells),
     }
     return Scorecard(**parts)
-
-
-def mean(values: Sequence[int]) -> float | None:
-    """The arithmetic mean, or None of nothing."""
-    return sum(values) / len(values) if values else None
-
-
-def variance(values: Sequence[int]) -> float | None:
-    """The population variance, exact before the one division. Of 1, 2, 3: 2/3."""
-    count = len(values)
-    if not count:
-        return None
-    return (count * sum(value * value for value in values) - sum(values) ** 2) / (count * count)
-
-
-def percentile(ordered: Sequence[int], percent: int) -> int | None:
-    """Nearest rank: the least value that at least `percent` of them do not exceed. Of 1..20, 95: 19."""
-    if not ordered:
-        return None
-    return ordered[-(-percent * len(ordered) // 100) - 1]
-
-
-def bounded_slowdown(turnaround_ms: int, run_ms: int) -> float:
-    """max(1, turnaround / max(run, 10 s)): 90 s of waiting before a run of 10 s is 10."""
-    return max(1.0, turnaround_ms / max(run_ms, SHORTEST_RUN_MS))
 
 
 def _use(readings: Readings) -> Parts:
@@ -167,13 +157,13 @@ def _use(readings: Readings) -> Parts:
         "window_start_ms": window.start_ms,
         "window_end_ms": window.end_ms,
         "window_rule": window.rule,
-        "cards": _ratio(totals.up_milli, window.length_ms * FULL),
-        "allocation": _ratio(totals.booked_milli, totals.up_milli),
-        "utilisation": None if totals.dark_milli else _ratio(totals.busy_milli, totals.up_milli),
-        "utilisation_allocated": _ratio(totals.busy_milli, totals.booked_milli - totals.dark_milli),
-        "activity_unknown": _ratio(totals.dark_milli, totals.booked_milli),
-        "memory_occupancy": _ratio(totals.asked_mib, totals.up_mib),
-        "memory_booked": _ratio(totals.booked_mib, totals.up_mib),
+        "cards": ratio(totals.up_milli, window.length_ms * FULL),
+        "allocation": ratio(totals.booked_milli, totals.up_milli),
+        "utilisation": None if totals.dark_milli else ratio(totals.busy_milli, totals.up_milli),
+        "utilisation_allocated": ratio(totals.busy_milli, totals.booked_milli - totals.dark_milli),
+        "activity_unknown": ratio(totals.dark_milli, totals.booked_milli),
+        "memory_occupancy": ratio(totals.asked_mib, totals.up_mib),
+        "memory_booked": ratio(totals.booked_mib, totals.up_mib),
         "busy_card_hours": totals.busy_milli / (FULL * HOUR_MS),
         "allocated_card_hours": totals.booked_milli / (FULL * HOUR_MS),
     }
@@ -183,13 +173,13 @@ def _waste(readings: Readings) -> Parts:
     totals, length = readings.totals, readings.window.length_ms
     priced = not totals.unpriced_cards
     return {
-        "idle_cards": _ratio(totals.idle_cards, length),
-        "surplus_cards": _ratio(totals.surplus_milli, length * FULL),
-        "idle_money_cents": _ratio(totals.idle_cents, length) if priced else None,
-        "surplus_money_cents": _ratio(totals.surplus_millicents, length * 1000) if priced else None,
-        "scatter": _ratio(totals.free_cards - totals.largest_cards, totals.free_cards),
+        "idle_cards": ratio(totals.idle_cards, length),
+        "surplus_cards": ratio(totals.surplus_milli, length * FULL),
+        "idle_money_cents": ratio(totals.idle_cents, length) if priced else None,
+        "surplus_money_cents": ratio(totals.surplus_millicents, length * 1000) if priced else None,
+        "scatter": ratio(totals.free_cards - totals.largest_cards, totals.free_cards),
         "blocked_card_hours": totals.blocked_cards / HOUR_MS,
-        "stranded_cards": _ratio(totals.stranded_cards, length),
+        "stranded_cards": ratio(totals.stranded_cards, length),
         "lost_card_hours": totals.lost_milli / (FULL * HOUR_MS),
         "scattered_ms": totals.scattered,
         "crowded_ms": totals.crowded,
@@ -203,7 +193,7 @@ def _times(readings: Readings) -> Parts:
     cells = readings.cells
     training = [cell for cell in cells if cell.key.stage == Stage.TRAINING.value]
     inference = [cell for cell in cells if cell.key.stage == Stage.INFERENCE.value]
-    waits = _merged(cells, _waits)
+    waits = merged(cells, _waits)
     return {
         "makespan_ms": _makespan(readings.window),
         "wait_mean_ms": mean(waits),
@@ -212,14 +202,56 @@ def _times(readings: Readings) -> Parts:
         "wait_p99_ms": percentile(waits, 99),
         "wait_max_ms": waits[-1] if waits else None,
         "wait_variance_ms2": variance(waits),
-        "wait_training_ms": mean(_merged(training, _waits)),
-        "slowdown": _slowdown(cells),
-        "completion_mean_ms": mean(_merged(cells, _turnarounds)),
-        "completion_training_ms": mean(_merged(training, _turnarounds)),
-        "completion_inference_ms": mean(_merged(inference, _turnarounds)),
+        "wait_training_ms": mean(merged(training, _waits)),
+        "wait_wide_ms": mean(merged([cell for cell in cells if is_wide(cell.key.width)], _waits)),
+        "wait_again_ms": mean(merged(cells, lambda cell: cell.waits_again)),
+        "slowdown": slowdown(cells),
+        "completion_mean_ms": mean(merged(cells, _turnarounds)),
+        "completion_training_ms": mean(merged(training, _turnarounds)),
+        "completion_inference_ms": mean(merged(inference, _turnarounds)),
         "waiting": readings.waiting.jobs,
         "waiting_oldest_ms": readings.waiting.oldest_ms,
     }
+
+
+def _fairness(cells: Sequence[CellReading], division: Division) -> Parts:
+    rhos = merged(cells, lambda cell: cell.rhos)
+    mean_rho, p95 = mean(rhos), percentile(rhos, 95)
+    return {
+        "unfair": unfair(cells),
+        "rho_mean": None if mean_rho is None else mean_rho / 1000,
+        "rho_p95": None if p95 is None else p95 / 1000,
+        "quota_satisfaction": division.satisfaction,
+        "borrowed": division.borrowed,
+        "jain": division.jain,
+        "start_by_met": _met(cells, "start"),
+        "finish_by_met": _met(cells, "finish"),
+    }
+
+
+def _stops(cells: Sequence[CellReading]) -> Parts:
+    causes = {cause.value: 0 for cause in Cause}
+    for cell in cells:
+        for cause, count in cell.evicted:
+            causes[cause.value] += count
+    minutes = FULL * MINUTE_MS
+    return {
+        "goodput": goodput(cells),
+        "mfu": None,
+        "evicted": sum(causes.values()),
+        "evicted_by_cause": {cause: count for cause, count in causes.items() if count},
+        "evicted_again": total(cells, "evicted_again"),
+        "lost_work_card_minutes": total(cells, "lost_work") / minutes,
+        "restart_card_minutes": total(cells, "restart") / minutes,
+        "unready_card_minutes": total(cells, "unready") / minutes,
+        "recovery_ms": mean(merged(cells, lambda cell: cell.recoveries)),
+    }
+
+
+def _met(cells: Sequence[CellReading], what: str) -> float | None:
+    """Of the promises that are decided, those kept."""
+    met = total(cells, f"{what}_met")
+    return ratio(met, met + total(cells, f"{what}_missed"))
 
 
 def _counts(cells: Sequence[CellReading]) -> Parts:
@@ -234,57 +266,8 @@ def _counts(cells: Sequence[CellReading]) -> Parts:
         "refused",
         "moved",
     )
-    counts: Parts = {name: sum(getattr(cell, name) for cell in cells) for name in counted}
-    return counts | {"jobs": sum(cell.submitted for cell in cells)}
-
-
-def _per_class(cells: Sequence[CellReading]) -> PerClass:
-    return PerClass(
-        stage=_classes(cells, lambda cell: cell.key.stage),
-        queue=_classes(cells, lambda cell: cell.key.queue),
-        width=_classes(cells, lambda cell: cell.key.width),
-    )
-
-
-def _classes(cells: Sequence[CellReading], name_of: Callable[[CellReading], str]) -> tuple[ClassScore, ...]:
-    groups: dict[str, list[CellReading]] = {}
-    for cell in cells:
-        groups.setdefault(name_of(cell), []).append(cell)
-    return tuple(_class(name, groups[name]) for name in sorted(groups, key=_by_width))
-
-
-def _class(name: str, cells: Sequence[CellReading]) -> ClassScore:
-    waits = _merged(cells, _waits)
-    booked = sum(cell.booked_milli for cell in cells)
-    dark = sum(cell.dark_milli for cell in cells)
-    return ClassScore(
-        name=name,
-        jobs=sum(cell.submitted for cell in cells),
-        placed=sum(cell.placed for cell in cells),
-        finished=sum(cell.finished for cell in cells),
-        waiting=sum(cell.waiting for cell in cells),
-        withdrawn=sum(cell.withdrawn for cell in cells),
-        allocated_card_hours=booked / (FULL * HOUR_MS),
-        utilisation_allocated=_ratio(sum(cell.busy_milli for cell in cells), booked - dark),
-        wait_mean_ms=mean(waits),
-        wait_p95_ms=percentile(waits, 95),
-        wait_max_ms=waits[-1] if waits else None,
-        completion_mean_ms=mean(_merged(cells, _turnarounds)),
-    )
-
-
-def _by_width(name: str) -> tuple[int, str]:
-    """Numbers by size, behind names: `cpu`, `shared`, `2`, `10`."""
-    return (int(name), "") if name.isdigit() else (0, name)
-
-
-def _slowdown(cells: Iterable[CellReading]) -> float | None:
-    slowdowns = [
-        bounded_slowdown(turnaround, run)
-        for cell in cells
-        for turnaround, run in zip(cell.turnarounds, cell.runs, strict=True)
-    ]
-    return math.fsum(slowdowns) / len(slowdowns) if slowdowns else None
+    counts: Parts = {name: total(cells, name) for name in counted}
+    return counts | {"jobs": total(cells, "submitted")}
 
 
 def _makespan(window: Window) -> int | None:
@@ -297,11 +280,3 @@ def _waits(cell: CellReading) -> Sequence[int]:
 
 def _turnarounds(cell: CellReading) -> Sequence[int]:
     return cell.turnarounds
-
-
-def _merged(cells: Iterable[CellReading], times: Callable[[CellReading], Sequence[int]]) -> list[int]:
-    return sorted(value for cell in cells for value in times(cell))
-
-
-def _ratio(numerator: int, denominator: int) -> float | None:
-    return numerator / denominator if denominator else None

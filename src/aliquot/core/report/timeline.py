@@ -16,6 +16,7 @@ from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Node, NodeKind
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
+from aliquot.core.report.cells import width_of
 from aliquot.core.report.charts import (
     Bar,
     Course,
@@ -30,7 +31,7 @@ from aliquot.core.report.charts import (
 )  # fmt: skip  # one list, not one name a line
 from aliquot.core.report.fragmentation import Demand, Fragmentation, measure, prepare
 from aliquot.core.report.gauges import Sums
-from aliquot.core.report.lives import Life, width_of
+from aliquot.core.report.lives import Life
 from aliquot.core.report.load import LoadCurve
 from aliquot.core.report.needs import Mix
 from aliquot.core.report.raster import COLUMNS, FIRST_WIDTH_MS, Raster

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from aliquot.core.queueing.tree import OWN
 from aliquot.core.report.compare import Reason, Why
 from aliquot.core.report.metrics import METRIC_OF, Bilingual, Unit
 from aliquot.core.report.result import Standing
@@ -62,6 +63,16 @@ def format_duration(ms: float) -> Bilingual:
             return Bilingual(_two_units(ms, unit, _EN_UNITS), _two_units(ms, unit, _ZH_UNITS))
     seconds = _number(ms / 1000, 1 if ms % 1000 else 0)
     return Bilingual(f"{seconds} s", f"{seconds} 秒")
+
+
+def name_queue(name: str) -> Bilingual:
+    """The name of a queue as it is shown; jobs of no queue, or of an inner one, have a line of their own."""
+    above, _, last = name.rpartition("/")
+    if last != OWN:
+        return Bilingual(name, name)
+    return (
+        Bilingual(f"{above} (itself)", f"{above}（自身）") if above else Bilingual("(no queue)", "（无队列）")
+    )
 
 
 def why_sentence(why: Why) -> Bilingual:
@@ -121,6 +132,11 @@ def _card_hours(value: float) -> Bilingual:
     return Bilingual(f"{text} card-h", f"{text} 卡时")
 
 
+def _card_minutes(value: float) -> Bilingual:
+    text = _number(value, 1)
+    return Bilingual(f"{text} card-min", f"{text} 卡分钟")
+
+
 def _money(cents: float) -> Bilingual:
     for size, name, zh_size, zh in ((1e8, " M", 1e6, " 万"), (1e5, " k", 1e6, " 万")):
         if abs(cents) >= size:
@@ -131,6 +147,11 @@ def _money(cents: float) -> Bilingual:
 
 def _ratio(value: float) -> Bilingual:
     text = f"{_number(value, 2)} ×"
+    return Bilingual(text, text)
+
+
+def _index(value: float) -> Bilingual:
+    text = _number(value, 3)
     return Bilingual(text, text)
 
 
@@ -152,8 +173,10 @@ _FORMATS: Final[dict[Unit, Callable[[float], Bilingual]]] = {
     Unit.COUNT: _count,
     Unit.CARDS: _cards,
     Unit.CARD_HOURS: _card_hours,
+    Unit.CARD_MINUTES: _card_minutes,
     Unit.CENTS: _money,
     Unit.RATIO: _ratio,
+    Unit.INDEX: _index,
 }
 
 _SUPPORT_UNITS: Final = {

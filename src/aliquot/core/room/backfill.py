@@ -17,29 +17,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from aliquot.core.columns import I64
 from aliquot.core.placement.kernels.jit import compiled
 from aliquot.core.room.shadow import FAR, Kept, Running, choose_nodes, replay
-
-HOUR_MS = 3_600_000
-
-
-class Backfill(msgspec.Struct, frozen=True):
-    """The rules. `EASY` and `FIFO` below are the textbook's two."""
-
-    by_size: bool = True  # False: the line is by submit time
-    overdue_ms: int = 18 * HOUR_MS
-    overdue_wide_ms: int = 9 * HOUR_MS
-    reservations: int = 8  # at most, in one pass
-    first: int = 1  # of them, this many also for jobs not overdue
-    doubt_milli: int = 3000
-    pass_blocked: bool = True  # False: nothing starts behind a job that does not fit
-    by_end: bool = True  # nodes where jobs end together, then best fit; False: best fit only
-
+from aliquot.core.settings import Backfill
 
 EASY = Backfill(
     by_size=False, overdue_ms=0, overdue_wide_ms=0, reservations=1, doubt_milli=1000, by_end=False

@@ -14,24 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
-import msgspec
 import numpy as np
 
 from aliquot.core.columns import I64
 from aliquot.core.ids import JobId
 from aliquot.core.placement.kernels.jit import compiled
+from aliquot.core.settings import Overrun
 
 FAR: Final = 2**60
 """An end that nobody knows, in ms."""
 
 T = TypeVar("T")
-
-
-class Overrun(msgspec.Struct, frozen=True):
-    """What a job that has outrun its estimate still needs: `least_ms` and a part of its time so far."""
-
-    least_ms: int = 60_000
-    again_milli: int = 1000  # 0: only `least_ms`, the textbook rule
 
 
 class Running(NamedTuple):

@@ -1,0 +1,150 @@
+"""What exists and who holds it: nodes, the columns of what is left, and grants with their seats.
+
+The half of the world that speaks of machines. Who waits, and why, is the other half (`world`).
+"""
+
+from __future__ import annotations
+
+import immutables
+from msgspec.structs import replace
+
+from aliquot.core import lifecycle
+from aliquot.core.columns import MAX_CARDS
+from aliquot.core.errors import BrokenInvariantError
+from aliquot.core.events import CardsFaulty, NodeDrained, NodeJoined, NodeLost
+from aliquot.core.grants import Grant, GrantState, Placement, Seat
+from aliquot.core.ids import GrantId, JobId, NodeId
+from aliquot.core.inventory import CardModel, NodeKind, kind_of
+from aliquot.core.ledger import Ledger
+from aliquot.core.records import JobRecord, NodeRecord, remains_of, seat_of
+from aliquot.core.rows import row_state
+
+
+class Holdings:
+    """Nodes and grants as the fold of what was seen and granted."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger(cards=1)
+        self.nodes: immutables.Map[NodeId, NodeRecord] = immutables.Map()
+        self.node_at: tuple[NodeId, ...] = ()
+        self.kinds: tuple[NodeKind, ...] = ()
+        self.jobs: immutables.Map[JobId, JobRecord] = immutables.Map()
+        self.grants: immutables.Map[JobId, tuple[Grant, ...]] = immutables.Map()
+        self.strained: frozenset[int] = frozenset()
+        self.residents: immutables.Map[int, tuple[GrantId, ...]] = immutables.Map()
+        self._kind_index: dict[NodeKind, int] = {}
+
+    def grants_on(self, row: int) -> list[Grant]:
+        """Grants that name the node of `row`, orphaned ones too, in the order they came."""
+        return [self.grants[held.job][held.member] for held in self.residents.get(row, ())]
+
+    def _node_joined(self, event: NodeJoined) -> None:
+        node = event.node
+        if len(node.cards) > MAX_CARDS:
+            raise BrokenInvariantError(f"node {node.id} has {len(node.cards)} cards; at most {MAX_CARDS}")
+        known = self.nodes.get(node.id)
+        row = known.row if known else self.ledger.add_row()
+        if known is None:
+            self.node_at = (*self.node_at, node.id)
+        self.ledger.widen(len(node.cards))
+        record = NodeRecord(
+            node=node,
+            row=row,
+            kind=self._kind(kind_of(node)),
+            drained=known.drained if known else False,
+            index_of={card.uuid: at for at, card in enumerate(node.cards)},
+        )
+        self._reseat(record)
+
+    def _node_lost(self, event: NodeLost) -> None:
+        if record := self.nodes.get(event.node):
+            self._reseat(replace(record, up=False))
+
+    def _node_drained(self, event: NodeDrained) -> None:
+        if record := self.nodes.get(event.node):
+            self._reseat(replace(record, drained=event.drained))
+
+    def _cards_faulty(self, event: CardsFaulty) -> None:
+        if record := self.nodes.get(event.node):
+            self._reseat(replace(record, faulty=frozenset(event.cards)))
+
+    def _kind(self, kind: NodeKind) -> int:
+        if kind not in self._kind_index:
+            self._kind_index[kind] = len(self.kinds)
+            self.kinds = (*self.kinds, kind)
+        return self._kind_index[kind]
+
+    def _reseat(self, record: NodeRecord) -> None:
+        """Put `record` in force: find every grant on it its cards again, then recount its row."""
+        self.nodes = self.nodes.set(record.node.id, record)
+        for grant in self.grants_on(record.row):
+            self._replace(grant, self._found(grant, record))
+        self._recount(record)
+
+    def _found(self, grant: Grant, record: NodeRecord) -> Grant:
+        """`grant` with its seat on `record`'s cards as they are now, orphaned where one is missing."""
+        seat = seat_of(grant.placement, record) if record.up else None
+        if seat is None:
+            rest = remains_of(grant.placement, record) if record.up else None
+            return replace(grant, state=GrantState.ORPHANED, seat=rest)
+        state = grant.state
+        if state is GrantState.ORPHANED:
+            state = lifecycle.STATE_OF_PHASE[self.jobs[grant.id.job].phase]
+        return replace(grant, state=state, seat=seat)
+
+    def _replace(self, old: Grant, new: Grant) -> None:
+        held = self.grants[old.id.job]
+        self.grants = self.grants.set(old.id.job, tuple(new if grant is old else grant for grant in held))
+
+    def _recount(self, record: NodeRecord) -> None:
+        """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
+        seats = [grant.seat for grant in self.grants_on(record.row) if grant.seat is not None]
+        chunk, place = self.ledger.writable(record.row)
+        is_open = record.up and not record.drained
+        bad = [at for at, card in enumerate(record.node.cards) if card.uuid in record.faulty]
+        mask = (1 << len(record.node.cards)) - 1 - sum(1 << at for at in bad) if is_open else 0
+        over = row_state(chunk, place, record.node, record.kind, mask, seats, open_to_work=is_open)
+        strained = over or not is_open or bool(bad)
+        self.strained = self.strained | {record.row} if strained else self.strained - {record.row}
+
+    def _models(self, placements: tuple[Placement, ...], members: int) -> list[CardModel | None]:
+        """The model each member got; the pieces of a scattered job are alike enough to count as the first."""
+        models: list[CardModel | None] = []
+        for placement in placements[:members]:
+            record = self.nodes[placement.node]
+            first = record.index_of[placement.cards[0]] if placement.cards else None
+            models.append(None if first is None else record.node.cards[first].model)
+        return models
+
+    def _mark(self, job_id: JobId, state: GrantState) -> None:
+        grants = self.grants.get(job_id)
+        if grants is not None:
+            self.grants = self.grants.set(
+                job_id,
+                tuple(
+                    grant if grant.state is GrantState.ORPHANED else replace(grant, state=state)
+                    for grant in grants
+                ),
+            )
+
+    def _seat(self, placement: Placement) -> Seat:
+        record = self.nodes.get(placement.node)
+        seat = seat_of(placement, record) if record else None
+        if seat is None:
+            raise BrokenInvariantError(f"granted on {placement.node} {placement.cards}, which are not there")
+        return seat
+
+    def _sit(self, held: GrantId, seat: Seat) -> None:
+        self.residents = self.residents.set(seat.row, (*self.residents.get(seat.row, ()), held))
+        self.ledger.book(seat)
+
+    def _leave(self, grant: Grant) -> None:
+        record = self.nodes[grant.placement.node]
+        others = tuple(held for held in self.residents[record.row] if held != grant.id)
+        self.residents = self.residents.set(record.row, others)
+        if grant.seat is None:
+            return
+        if record.row in self.strained:
+            self._recount(record)
+        else:
+            self.ledger.release(grant.seat)

@@ -1,0 +1,71 @@
+"""Who waits, in the queue's order: of the whole site, and of each queue."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+import immutables
+
+from aliquot.core.jobs import Job
+from aliquot.core.records import QueueKey, queue_key
+
+Waiting = immutables.Map[str, tuple[QueueKey, ...]]
+
+
+class Lines:
+    """The waiting jobs. `pending` and `waiting` are snapshots; what did not change is the same object."""
+
+    def __init__(self) -> None:
+        self._all: list[QueueKey] = []
+        self._of: dict[str, list[QueueKey]] = {}
+        self._pending: tuple[QueueKey, ...] | None = ()
+        self._waiting: Waiting = immutables.Map()
+        self._changed: dict[str, None] = {}
+
+    def enter(self, job: Job) -> None:
+        """`job` begins to wait."""
+        key = queue_key(job)
+        insort(self._all, key)
+        insort(self._of.setdefault(job.queue, []), key)
+        self._note(job.queue)
+
+    def leave(self, job: Job) -> None:
+        """`job` no longer waits; nothing changes where it did not."""
+        key = queue_key(job)
+        if _take(self._all, key):
+            _take(self._of[job.queue], key)
+            self._note(job.queue)
+
+    @property
+    def pending(self) -> tuple[QueueKey, ...]:
+        """All, in the queue's order."""
+        if self._pending is None:
+            self._pending = tuple(self._all)
+        return self._pending
+
+    @property
+    def waiting(self) -> Waiting:
+        """By queue; a queue without waiting jobs is left out."""
+        if self._changed:
+            with self._waiting.mutate() as waiting:
+                for queue in self._changed:
+                    line = self._of[queue]
+                    if line:
+                        waiting[queue] = tuple(line)
+                    elif queue in waiting:
+                        del waiting[queue]
+                self._waiting = waiting.finish()
+            self._changed.clear()
+        return self._waiting
+
+    def _note(self, queue: str) -> None:
+        self._pending = None
+        self._changed[queue] = None
+
+
+def _take(keys: list[QueueKey], key: QueueKey) -> bool:
+    at = bisect_left(keys, key)
+    if at == len(keys) or keys[at] != key:
+        return False
+    del keys[at]
+    return True

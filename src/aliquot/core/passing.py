@@ -1,0 +1,215 @@
+"""One pass over the waiting jobs: the plan in the making. `planner` says what its numbers mean."""
+
+from __future__ import annotations
+
+from aliquot.core.charging import Flavour, narrowed
+from aliquot.core.clearing import Clearing
+from aliquot.core.ids import JobId
+from aliquot.core.jobs import Job, Request
+from aliquot.core.keeping import Keeper
+from aliquot.core.memo import Memo
+from aliquot.core.moving import Mover
+from aliquot.core.records import Frozen, JobRecord
+from aliquot.core.seating import place_of, seat_all, seat_scattered
+from aliquot.core.settings import Settings
+from aliquot.core.siting import Desk, Seated
+from aliquot.core.standing import is_overdue
+from aliquot.core.steps import Gate, Lack, Plan, Step, Wait, Withdraw
+from aliquot.core.turns import TreeTurns, Turns
+
+KEPT_FOR_MS = 600_000
+"""What was cleared for a job is kept for it this long beyond the grace; then it is anybody's."""
+
+
+class Pass:
+    """Turns are given one after the other; each leaves its steps."""
+
+    def __init__(
+        self, world: Frozen, settings: Settings, now: int, memo: Memo, explained: JobId | None
+    ) -> None:
+        self._world, self._settings, self._now, self._explained = world, settings, now, explained
+        self._desk = Desk(world, settings, memo)
+        self._mover = Mover(self._desk)
+        self._turns: Turns = memo.standing.turns(world, settings, now)
+        self._keeper = Keeper(self._desk, now)
+        self._clearing: Clearing | None = None
+        self._cleared = 0
+        self._tried: set[tuple[tuple[Request, ...], bool]] = set()
+        self._arrays: dict[str, int] = {}
+        self._steps: list[Step] = []
+        self._wake: int | None = None
+
+    def run(self) -> Plan:
+        """The plan."""
+        self._steps.extend(self._keeper.expired())
+        # 1. in the order of the queues
+        while (record := self._turns.first()) is not None:
+            # 2. held back
+            held = hold_back(record, self._world, self._now, self._arrays)
+            if held is not None:
+                self._hold_back(record, held)
+            elif self._turns.is_closed:
+                self._steps.append(Wait(record.job.id, Gate.ORDER))
+                self._turns.pass_over(record)
+            elif self._keeper.is_firm(record.job.id):
+                self._claim(record)
+            else:
+                self._turn(record)
+        self._steps.extend(self._keeper.lapsed())
+        # 9. tidy
+        self._steps.extend(self._mover.tidy())
+        return Plan(self._world.version, tuple(self._steps), self._wake)
+
+    def _turn(self, record: JobRecord) -> None:
+        # 3. quota
+        flavour = self._turns.flavour(record)
+        if isinstance(flavour, Lack):
+            self._lack(record, flavour)
+            return
+        # 4. placed whole
+        job = narrowed(record.job, flavour.model)
+        seated = self._site(record, job)
+        if seated is None:
+            # 5. on what is kept for others
+            seated = self._keeper.try_open(record, lambda: self._site(record, job))
+        if seated is not None:
+            self._start(record, flavour, seated)
+        # 6. room is made
+        elif not self._clear(record, flavour):
+            self._blocked(record, job)
+
+    def _site(self, record: JobRecord, job: Job) -> list[Seated] | None:
+        seated = seat_all(self._desk, job, explained=record.job.id == self._explained)
+        if seated is not None:
+            return seated
+        rescued = self._mover.rescue(record)
+        if rescued is not None:
+            move, seat = rescued
+            self._steps.append(move)
+            return [seat]
+        if self._settings.scatter and job.scatter and len(job.members) == 1:
+            return seat_scattered(self._desk, job)
+        return None
+
+    def _start(self, record: JobRecord, flavour: Flavour, seated: list[Seated]) -> None:
+        self._steps.append(place_of(self._desk, record, seated))
+        self._mover.count_placed()
+        self._turns.admit(record, flavour)
+        if self._settings.backfill is not None or not self._keeper.is_empty:
+            self._keeper.note_started(record, [seat.seat for seat in seated])
+        if record.job.array is not None:
+            name = record.job.array.name
+            self._arrays[name] = self._arrays.get(name, 0) + 1
+
+    def _claim(self, record: JobRecord) -> None:
+        """Start on what was cleared for the job, or wait for those who still hold it."""
+        seats = self._keeper.try_kept(record)
+        if seats is not None:
+            self._start(record, self._any_flavour(record), [Seated(seat, 0.0, ()) for seat in seats])
+        elif self._keeper.is_ending(record):
+            self._turns.admit(record, self._any_flavour(record))
+            self._steps.append(Wait(record.job.id, Gate.RELEASE))
+        else:
+            self._steps.append(self._keeper.drop(record.job.id))
+            self._turn(record)
+
+    def _any_flavour(self, record: JobRecord) -> Flavour:
+        """What was cleared was weighed against quota then; it is not weighed again."""
+        flavour = self._turns.flavour(record)
+        return self._turns.first_flavour(record) if isinstance(flavour, Lack) else flavour
+
+    def _clear(self, record: JobRecord, flavour: Flavour) -> bool:
+        """Whether others are stopped for the job; what they hold is kept for it from now on."""
+        rules = self._settings.preemption
+        if rules is None or self._cleared >= rules.per_plan:
+            return False
+        if self._clearing is None:
+            tree, book = None, None
+            if isinstance(self._turns, TreeTurns):
+                tree, book = self._turns.standing.tree, self._turns.standing.book
+            self._clearing = Clearing(self._desk, self._world, rules, tree, book, self._now)
+        self._cleared += 1
+        cleared = self._clearing.clear(record)
+        if cleared is None or not cleared.victims:
+            return False
+        seats = tuple(seat.seat for seat in cleared.seats)
+        ends = self._now + rules.grace_ms
+        self._steps.append(self._keeper.keep_firmly(record, seats, ends, ends + KEPT_FOR_MS))
+        self._steps.extend(cleared.victims)
+        self._steps.append(Wait(record.job.id, Gate.RELEASE))
+        self._note_wake(ends + KEPT_FOR_MS)
+        self._turns.admit(record, flavour)
+        return True
+
+    def _lack(self, record: JobRecord, lack: Lack) -> None:
+        """Quota is used up: taken back from who borrowed it, or waited for."""
+        if self._clear(record, self._turns.first_flavour(record)):
+            return
+        self._steps.append(Wait(record.job.id, Gate.QUOTA, lack=lack))
+        if self._turns.is_strict(record):
+            self._turns.close(record)
+        elif not self._turns.hold(record):
+            self._turns.pass_over_alike(record)
+
+    def _blocked(self, record: JobRecord, job: Job) -> None:
+        """7. a reservation, or 8. the wait."""
+        if self._settings.backfill is not None:
+            overdue = is_overdue(record, self._settings, self._now)
+            step = self._keeper.reserve(record, job.members, overdue=overdue)
+            if step is not None:
+                self._steps.append(step)
+        self._steps.append(Wait(record.job.id, Gate.FIT, until_ms=self._keeper.shadow_of(record.job.id)))
+        if self._turns.is_strict(record):
+            self._turns.close(record)
+        elif not self._turns.hold(record):
+            if self._may_skip_alike(record):
+                self._turns.pass_over_alike(record)
+            else:
+                self._drop_hopeless(record, job)
+                self._turns.pass_over(record)
+
+    def _may_skip_alike(self, record: JobRecord) -> bool:
+        """Whether jobs like this one, behind it in its queue, cannot start in this pass either."""
+        settings = self._settings
+        return settings.backfill is None and settings.preemption is None and self._keeper.is_empty
+
+    def _drop_hopeless(self, record: JobRecord, job: Job) -> None:
+        """Once reservations are out, those like a job for which there is no room at all need no turn."""
+        settings, rules = self._settings, self._settings.backfill
+        if rules is None or settings.preemption is not None or settings.rescue.share > 0 or settings.scatter:
+            return
+        overdue = is_overdue(record, settings, self._now)
+        key = (job.members, overdue)
+        if key in self._tried or self._keeper.may_reserve(overdue=overdue):
+            return
+        self._tried.add(key)
+        if self._keeper.is_hopeless(record, lambda: seat_all(self._desk, job)):
+            self._turns.drop(record)
+
+    def _hold_back(self, record: JobRecord, wait: Wait | Withdraw) -> None:
+        self._steps.append(wait)
+        if isinstance(wait, Wait) and wait.gate is Gate.BACKOFF:
+            self._note_wake(record.not_before_ms)
+        self._turns.pass_over(record)
+
+    def _note_wake(self, at: int) -> None:
+        self._wake = at if self._wake is None else min(self._wake, at)
+
+
+def hold_back(
+    record: JobRecord, world: Frozen, now: int, started: dict[str, int] | None = None
+) -> Wait | Withdraw | None:
+    """What keeps a job from having a turn. `started` counts jobs of arrays that start in this pass."""
+    job = record.job
+    if record.doomed is not None:
+        return Withdraw(job.id, f"job {record.doomed} did not succeed", (record.doomed,))
+    if record.not_before_ms > now:
+        return Wait(job.id, Gate.BACKOFF, until_ms=record.not_before_ms)
+    if record.waits_for:
+        return Wait(job.id, Gate.DEPENDENCY, others=tuple(edge.on for edge in record.waits_for))
+    array = job.array
+    if array is not None and array.width is not None:
+        under_way = world.arrays.get(array.name, 0) + (started or {}).get(array.name, 0)
+        if under_way >= array.width:
+            return Wait(job.id, Gate.ARRAY)
+    return None

@@ -1,0 +1,202 @@
+"""Room for one member, or for several alike on as many rows as it takes, by stopping others.
+
+Members alike meet only through rows, so a set of victims is enough as soon as the rows together have places
+for all of them. Rows are cleared member by member, the cheapest next; a row once begun has fewer tenants left
+and is preferred among equals, so whole nodes are emptied and not single cards all over the site.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import Final, NamedTuple
+
+from aliquot.core.room.ground import Clearance, Ground
+from aliquot.core.room.prospects import find_prospects, open_rows
+from aliquot.core.room.vacancy import Wish, count_members, sit
+
+COMPARED: Final = 16
+"""Rows worked out for one member even where the first is surely the best, to say what others cost."""
+
+ROWS: Final = 512
+"""Rows worked out for one member, those that promise most first; then the best so far has to do."""
+
+GANG_ROWS: Final = 4096
+"""Rows worked out for a gang."""
+
+_PARTS: Final = 5040
+
+
+class _Offer(NamedTuple):
+    """A clearance and how many places it gives, in all rows; offers sort by price."""
+
+    price: tuple[int, ...]
+    clearance: Clearance
+    gained: int
+
+
+class Gathering:
+    """Places for `wanted` members of `wish` on `ground`, at most `each` of them on one row."""
+
+    def __init__(self, ground: Ground, rows: int, wish: Wish, wanted: int, each: int) -> None:
+        self._ground, self._rows, self._wish = ground, rows, wish
+        self.wanted, self._each = wanted, min(each, wanted)
+        self.was_cut = False
+        self.compared = 0  # sets that were worked out; of several members, parts of sets
+        self.rival: int | None = (
+            None  # what the next best costs; of several members, with its dearest part swapped
+        )
+        self._places: dict[int, int] = {}
+        self.places = 0
+        for row in dict.fromkeys((*open_rows(ground.cells, rows, wish), *self._touched(ground.taken))):
+            self._recount(row)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all members have a place."""
+        return self.places >= self.wanted
+
+    def run(self, most: int) -> bool:
+        """Take victims until all members have a place; False where they never will, or with over `most`."""
+        if self.is_done:
+            return True
+        found = find_prospects(self._ground, self._rows, self._wish)
+        if self.wanted == 1:
+            return self._clear_best([(place[:-1], place[-1]) for place in found], most)
+        return self._clear_many([place[-1] for place in found], most)
+
+    def more(self, most: int) -> bool:
+        """One place more than was thought to be enough."""
+        self.wanted += 1
+        self._each = max(self._each, 1)
+        return self.run(most)
+
+    def recount(self, at: int) -> None:
+        """Count the places again where candidate `at` holds something."""
+        for row in self._touched([at]):
+            self._recount(row)
+
+    def settle(self) -> None:
+        """Take the places for the members, cleared rows first, so that others see what is left."""
+        left = self.wanted
+        cleared = self._touched(self._ground.taken)
+        others = sorted(row for row, count in self._places.items() if count and row not in cleared)
+        for row in (*cleared, *others):
+            for _ in range(min(left, self._places.get(row, 0))):
+                sit(self._ground.room(row), self._wish, self._ground.pick)
+                left -= 1
+
+    def _clear_best(self, found: list[tuple[tuple[int, ...], int]], most: int) -> bool:
+        """For one member: the best row; those further down the list can't be better."""
+        best: Clearance | None = None
+        rivals: dict[frozenset[int], int] = {}
+        for number, (least, row) in enumerate(found):
+            if best is not None and number >= COMPARED and (*least, row) >= best.place:
+                break
+            if number == ROWS:
+                self.was_cut = True
+                break
+            clearance = self._ground.clear_one(row, self._wish, 1)
+            if clearance is None or len(clearance.victims) > most:
+                continue
+            rivals.setdefault(frozenset(clearance.victims), clearance.key[4])
+            if best is None or clearance.place < best.place:
+                best = clearance
+        if best is None:
+            return False
+        self.compared = len(rivals)
+        del rivals[frozenset(best.victims)]
+        self.rival = min(rivals.values(), default=None)
+        self._ground.take(best.victims)
+        self._count_again(best.victims)
+        return self.is_done
+
+    def _clear_many(self, found: list[int], most: int) -> bool:
+        """For several: the clearance with the least cost per member, again and again."""
+        self.was_cut |= len(found) > GANG_ROWS
+        heap = [offer for row in found[:GANG_ROWS] if (offer := self._offer(row)) is not None]
+        heapify(heap)
+        newest = {offer.clearance.row: offer for offer in heap}
+        parts: list[int] = []
+        while not self.is_done and heap:
+            offer = heappop(heap)
+            row, victims = offer.clearance.row, offer.clearance.victims
+            if newest.get(row) is not offer:
+                continue
+            changed = [row]
+            if self._price(offer.clearance, offer.gained) > offer.price:
+                pass  # fewer places are left to fill than it gives
+            elif not any(at in self._ground.taken or at in self._ground.barred for at in victims):
+                if len(self._ground.taken) + len(victims) > most:
+                    return False
+                refused = self._ground.take(victims)
+                if refused is None:
+                    parts.append(offer.clearance.key[4])
+                    changed = self._count_again(victims)
+                else:
+                    self._ground.barred.add(refused)
+            for at in changed:
+                newest.pop(at, None)
+                again = None if self.is_done else self._offer(at)
+                if again is not None:
+                    newest[at] = again
+                    heappush(heap, again)
+        spare = min((offer for offer in heap if newest.get(offer.clearance.row) is offer), default=None)
+        if spare is not None and parts:
+            self.rival = sum(parts) - max(parts) + spare.clearance.key[4]
+        return self.is_done
+
+    def _offer(self, row: int) -> _Offer | None:
+        """The next clearance of `row`."""
+        places = self._places_on(row)
+        if places >= self._each:
+            return None
+        clearance = self._ground.clear_one(row, self._wish, places + 1)
+        if clearance is None:
+            return None
+        self.compared += 1
+        gained = self._gained(clearance)
+        return _Offer(self._price(clearance, gained), clearance, gained)
+
+    def _price(self, clearance: Clearance, gained: int) -> tuple[int, ...]:
+        """What it costs per member that gains a place, as it sorts."""
+        used = max(1, min(gained, self.wanted - self.places))
+        worst, minutes, jobs, beyond, tenants, cost, row = clearance.place
+        each = (part * _PARTS // used for part in (minutes, jobs, beyond))
+        return (worst, *each, tenants, cost, row)
+
+    def _gained(self, clearance: Clearance) -> int:
+        """Places that come free, on all rows where the victims hold something; at least 1."""
+        rows = self._touched(clearance.victims)
+        if len(rows) == 1 and self._each == 1:
+            return 1
+        before = sum(self._places_on(row) for row in rows)
+        for at in clearance.victims:
+            self._ground.give(at)
+        gained = sum(self._fitting(row) for row in rows) - before
+        for at in clearance.victims:
+            self._ground.give(at, back=True)
+        return max(1, gained)
+
+    def _count_again(self, victims: tuple[int, ...]) -> list[int]:
+        rows = self._touched(victims)
+        for row in rows:
+            self._recount(row)
+        return rows
+
+    def _touched(self, victims: object) -> list[int]:
+        assert isinstance(victims, list | tuple | dict)
+        seats = (seat for at in victims for seat in self._ground.candidates[at].seats)
+        return list(dict.fromkeys(seat.row for seat in seats))
+
+    def _places_on(self, row: int) -> int:
+        if row not in self._places:
+            self._recount(row)
+        return self._places[row]
+
+    def _recount(self, row: int) -> None:
+        now = self._fitting(row)
+        self.places += now - self._places.get(row, 0)
+        self._places[row] = now
+
+    def _fitting(self, row: int) -> int:
+        return count_members(self._ground.room(row), self._wish, self._each, self._ground.pick)

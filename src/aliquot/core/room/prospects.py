@@ -1,0 +1,99 @@
+"""In which order rows are worth a look: by what clearing them costs at the least.
+
+For each row a lower bound on worst rank, cost and number of victims, worked out for all rows at once: the
+cards that are lacking, at the least price per card of those who hold some. Where everybody is stopped for
+whole cards the bound is exact, so a search can stop at the first row that cannot do better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aliquot.core.placement.cells import I64, Cells
+from aliquot.core.placement.shapes import Shape
+from aliquot.core.room.ground import ALIKE_MS, Ground, Place
+from aliquot.core.room.vacancy import Wish
+
+_NEVER = 1 << 30
+
+
+def find_prospects(ground: Ground, rows: int, wish: Wish) -> list[Place]:
+    """The least place of each row where clearing might let one member of `wish` in, best first."""
+    entries = ground.entries()
+    if not len(entries.row):
+        return []
+    lack = lacking_cards(ground.cells, rows, wish)
+    keep = lack[entries.row] < _NEVER
+    row, at, cards = entries.row[keep], entries.at[keep], entries.cards[keep]
+    cost = np.array([one.cost for one in ground.candidates], np.int64)[at]
+    rank = np.array(ground.rank, np.int64)[at]
+
+    order = np.lexsort((cost / cards, row))
+    used = _used(row[order], cards[order], lack)
+    least = np.zeros(rows, np.int64)
+    np.add.at(least, row[order], cost[order] * used // cards[order])
+    given = np.bincount(row, cards, rows).astype(np.int64)
+
+    order = np.lexsort((-cards, row))
+    jobs = np.bincount(row[order], _used(row[order], cards[order], lack) > 0, rows).astype(np.int64)
+
+    order = np.lexsort((rank, row))
+    worst = np.zeros(rows, np.int64)
+    np.maximum.at(worst, row[order], np.where(_used(row[order], cards[order], lack) > 0, rank[order], 0))
+
+    tenants = np.bincount(row, minlength=rows)
+    found = np.flatnonzero((given >= lack) & (tenants > 0))
+    keys = (found, least[found], tenants[found], jobs[found], least[found] // ALIKE_MS, worst[found])
+    found = found[np.lexsort(keys)]
+    columns = [column[found].tolist() for column in (worst, least, jobs, tenants)]
+    return [
+        (worst, least // ALIKE_MS, jobs, 0, tenants, least, at)
+        for worst, least, jobs, tenants, at in zip(*columns, found.tolist(), strict=True)
+    ]
+
+
+def lacking_cards(cells: Cells, rows: int, wish: Wish) -> I64:
+    """[rows] cards to clear before one member fits, at least 1; very many where it never will."""
+    lack: I64 = np.full(rows, _NEVER, np.int64)
+    for shape in wish.shapes:
+        np.minimum(lack, _lacking(cells, rows, shape), out=lack)
+    return lack
+
+
+def open_rows(cells: Cells, rows: int, wish: Wish) -> list[int]:
+    """Rows with as many fitting cards as one member asks; links and what the host has are not looked at."""
+    found = np.zeros(rows, np.bool_)
+    for shape in wish.shapes:
+        eligible, fitting = _fitting(cells, rows, shape)
+        found |= (eligible != 0) & (fitting >= shape.cards)
+    return [int(row) for row in np.flatnonzero(found)]
+
+
+def _lacking(cells: Cells, rows: int, shape: Shape) -> I64:
+    eligible, fitting = _fitting(cells, rows, shape)
+    short = np.maximum(shape.cards - fitting, 1)
+    most = shape.cards if not shape.cards else np.bitwise_count(eligible).astype(np.int64)
+    return np.where((eligible != 0) & (most >= shape.cards), short, _NEVER)
+
+
+def _fitting(cells: Cells, rows: int, shape: Shape) -> tuple[I64, I64]:
+    """[rows] eligible cards, as bits, and how many of them fit."""
+    kind = cells.kind[:rows]
+    eligible = np.where(kind >= 0, np.array([*shape.eligible, 0], np.int64)[kind], 0)
+    if not shape.cards:
+        return eligible, np.zeros(rows, np.int64)
+    free = eligible & cells.usable[:rows]
+    if shape.whole:
+        return eligible & cells.usable[:rows], np.bitwise_count(free & cells.idle[:rows]).astype(np.int64)
+    ask = np.array([*shape.ask, (0, 0, 0)], np.int64)[kind]
+    room = (cells.left[:rows] >= ask[:, None, :]).all(axis=2)
+    bits = (free[:, None] >> np.arange(room.shape[1])) & 1
+    return free, (room & (bits == 1)).sum(axis=1).astype(np.int64)
+
+
+def _used(row: I64, cards: I64, lack: I64) -> I64:
+    """Of each entry's cards those that its row's lack uses, taken in order; entries are sorted by row."""
+    total = np.cumsum(cards)
+    first = np.searchsorted(row, row)
+    before = total - cards - (total[first] - cards[first])
+    return np.clip(lack[row] - before, 0, cards)

@@ -1,0 +1,153 @@
+"""Whose work may be stopped for whom, where queues have quotas.
+
+Reclaim follows two rules, looked at where the two queues' paths meet. There the beneficiary's side and the
+victim's side are children of one parent:
+
+    own         the beneficiary's side is within its nominal even once it has started: it may take from a side
+                that borrows, as long as that borrows
+    fair        both borrow: a job may go if its side still has at least the share without it that the
+                beneficiary's side has after starting
+    last        both borrow: a job may go if its side has more with it than the beneficiary's side after
+                starting. Only where nothing else helps
+
+Every queue between the victim and that side has to borrow too, so a queue within its nominal loses nothing.
+The largest of the two shares falls with every fair or last reclaim, so no reclaim can be undone by another;
+what `last` could still allow the victims to take back, `returns` finds.
+
+A `Claim` is asked one victim after the other, since each changes what its queue has beyond its own.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from aliquot.core.queueing.quota import Book, Charge, borrows, find_shortage
+from aliquot.core.queueing.share import NO_END, share_after, share_of
+from aliquot.core.queueing.tree import ROOT, QueueTree
+
+
+class Right(IntEnum):
+    """By what right a job is stopped; the lower is used first."""
+
+    SPOT = 0  # it took what nobody else wanted
+    RANK = 1  # lower priority in one queue, or reclaim by the rules `own` and `fair`
+    LAST = 2  # the rule `last`
+
+
+class Claim:
+    """What one beneficiary, of `leaf` and charged `charge`, may take. Works on a copy of `book`."""
+
+    def __init__(
+        self, book: Book, leaf: int, charge: Charge, *, reclaim: bool = True, most: Right | None = None
+    ) -> None:
+        self.book = book.copy()
+        self.leaf, self.charge = leaf, charge
+        self._reclaim, self._most = reclaim, Right.LAST if most is None else most
+
+    def copy(self, most: Right) -> Claim:
+        """The same, to go its own way, by rights up to `most`."""
+        return Claim(self.book, self.leaf, self.charge, reclaim=self._reclaim, most=most)
+
+    def right(self, leaf: int, charge: Charge) -> tuple[Right, int] | None:
+        """(right, share of its side) by which a job of another `leaf` could be stopped now; None: it may not.
+
+        In the own leaf it's priority alone that decides, which is not known here.
+        """
+        if leaf == self.leaf:
+            return Right.RANK, 0
+        if not self._reclaim:
+            return None
+        return reclaim_right(self.book, (self.leaf, self.charge), (leaf, charge))
+
+    def take(self, leaf: int, charge: Charge, right: Right) -> bool:
+        """Stop a job if there is a right to after all that were stopped before; False changes nothing."""
+        if right is not Right.SPOT:
+            now = self.right(leaf, charge)
+            if now is None or now[0] > self._most:
+                return False
+        self.book.remove(leaf, charge)
+        return True
+
+    def give_back(self, leaf: int, charge: Charge) -> None:
+        """A job is not stopped after all."""
+        self.book.add(leaf, charge)
+
+    def mark(self) -> int:
+        """A point to go back to."""
+        return self.book.mark()
+
+    def rollback(self, mark: int) -> None:
+        """Back to `mark`."""
+        self.book.rollback(mark)
+
+    def is_met(self) -> bool:
+        """Whether the beneficiary's quota allows it to start."""
+        return self._lack() is None
+
+    def helps(self, leaf: int, charge: Charge) -> bool:
+        """Whether stopping a job of `leaf` gives some of what is lacking now."""
+        lack = self._lack()
+        if lack is None:
+            return False
+        node, slot = lack
+        return node in self.book.tree.paths[leaf] and any(at == slot for at, _ in charge)
+
+    def returns(self, leaf: int, charge: Charge) -> bool:
+        """Whether a stopped job of `leaf` could reclaim from the beneficiary once that has started."""
+        if leaf == self.leaf:
+            return False
+        mark = self.book.mark()
+        self.book.add(self.leaf, self.charge)
+        back = reclaim_right(self.book, (leaf, charge), (self.leaf, self.charge))
+        self.book.rollback(mark)
+        return back is not None
+
+    def _lack(self) -> tuple[int, int] | None:
+        """(node, slot) of what is lacking first; what the pool itself lacks is a matter of room."""
+        shortage = find_shortage(self.book, self.leaf, self.charge)
+        if shortage is None or shortage.node == ROOT:
+            return None
+        return shortage.node, self.book.tree.slot[shortage.resource]
+
+
+def reclaim_right(
+    book: Book, taker: tuple[int, Charge], loser: tuple[int, Charge]
+) -> tuple[Right, int] | None:
+    """(right, share of the loser's side) by which `taker` may stop a running job of `loser`, or None."""
+    tree = book.tree
+    mine, theirs = sides(tree, taker[0], loser[0])
+    wanted = [slot for slot, _ in taker[1]]
+    if not _borrowing(book, loser, theirs, wanted):
+        return None
+    before = share_of(book, theirs)
+    if borrows(book, mine, taker[1]) == 0:
+        return Right.RANK, before
+    after = share_after(book, mine, taker[1])
+    without = share_after(book, theirs, tuple((slot, -amount) for slot, amount in loser[1]))
+    if without >= before and before < NO_END:
+        return None
+    if without >= after and after < NO_END:
+        return Right.RANK, before
+    return (Right.LAST, before) if before > after else None
+
+
+def sides(tree: QueueTree, one: int, other: int) -> tuple[int, int]:
+    """The children, on each one's path, of the lowest node that is above both leaves."""
+    path, there = tree.paths[one], tree.paths[other]
+    shared = 0
+    while shared < min(len(path), len(there)) and path[-1 - shared] == there[-1 - shared]:
+        shared += 1
+    return path[-1 - shared], there[-1 - shared]
+
+
+def _borrowing(book: Book, loser: tuple[int, Charge], side: int, wanted: list[int]) -> bool:
+    """Whether every node from the loser up to `side` has more than its own of something that is wanted."""
+    tree, (leaf, charge) = book.tree, loser
+    held = [slot for slot, _ in charge if slot in wanted]
+    for node in tree.paths[leaf]:
+        total, entitled, named = book.total[node], tree.entitled[node], tree.named[node]
+        if not any(total[slot] > entitled[slot] for slot in held if slot in named):
+            return False
+        if node == side:
+            break
+    return True

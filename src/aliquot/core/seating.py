@@ -1,0 +1,93 @@
+"""Seats for all members of one job at once, or none: the draft is then as before.
+
+Members are seated largest first, so that parts of 3 and 5 cards find nodes with 3 and 5 whatever the order
+they were written in. A gang with a minimum starts with as many as fit from there on.
+"""
+
+from __future__ import annotations
+
+from aliquot.core.jobs import Job, Request
+from aliquot.core.records import JobRecord
+from aliquot.core.siting import Desk, Seated
+from aliquot.core.steps import Place
+
+
+def seat_all(desk: Desk, job: Job, *, explained: bool = False) -> list[Seated] | None:
+    """Seats in the order of members: of all, or of the first so many where `job.minimum` allows that."""
+    if len(job.members) == 1:
+        seat = desk.seat(job.members[0], explained=explained)
+        return None if seat is None else [seat]
+    if job.spread:
+        return _seat_apart(desk, job)
+    seats = _seat_first(desk, job.members)
+    if seats is not None or job.least == len(job.members):
+        return seats
+    for count in range(len(job.members) - 1, job.least - 1, -1):
+        seats = _seat_first(desk, job.members[:count])
+        if seats is not None:
+            return seats
+    return None
+
+
+def seat_scattered(desk: Desk, job: Job) -> list[Seated] | None:
+    """Seats for the cards of a job of one member, split evenly over nodes, the widest parts that fit."""
+    cards = job.members[0].cards
+    for width in range(cards // 2, 0, -1):
+        if cards % width == 0:
+            seats = _seat_first(desk, job.scattered(width).members)
+            if seats is not None:
+                return seats
+    return None
+
+
+def largest_first(members: tuple[Request, ...]) -> list[int]:
+    """Members by size; members of one size keep their order."""
+    return sorted(range(len(members)), key=lambda at: _size(members[at]), reverse=True)
+
+
+def place_of(desk: Desk, record: JobRecord, seated: list[Seated]) -> Place:
+    """The step that grants `seated` to the job of `record`."""
+    first = seated[0]
+    return Place(
+        record.job.id,
+        record.attempt,
+        tuple(desk.placement(seat.seat) for seat in seated),
+        sum(seat.score for seat in seated),
+        first.terms,
+        first.runner_up,
+    )
+
+
+def _seat_first(desk: Desk, members: tuple[Request, ...]) -> list[Seated] | None:
+    if len(members) == 1:
+        seat = desk.seat(members[0])
+        return None if seat is None else [seat]
+    mark = desk.mark()
+    seats: dict[int, Seated] = {}
+    for member in largest_first(members):
+        seat = desk.seat(members[member])
+        if seat is None:
+            desk.rollback(mark)
+            return None
+        seats[member] = seat
+    return [seats[member] for member in range(len(members))]
+
+
+def _seat_apart(desk: Desk, job: Job) -> list[Seated] | None:
+    """Each member on a rack, else a node, that no other member is on, as long as there is one."""
+    mark = desk.mark()
+    seats: list[Seated] = []
+    for request in job.members:
+        rows = {seat.seat.row for seat in seats}
+        seat = desk.seat_apart(request, rows, most=2 * len(job.members) + 1)
+        if seat is None:
+            if len(seats) >= job.least:
+                return seats
+            desk.rollback(mark)
+            return None
+        seats.append(seat)
+    return seats
+
+
+def _size(request: Request) -> tuple[int, int, int]:
+    return (request.cards, request.cpu_milli, request.host_mib)

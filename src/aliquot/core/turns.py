@@ -1,0 +1,246 @@
+"""Who goes next in a pass: the waiting jobs one after the other, and what quota says to each.
+
+`PlainTurns` is the order of priority and submission, for a site without queues. `TreeTurns` is the tournament
+over the queue tree, with quotas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from aliquot.core.charging import (
+    Flavour,
+    capacity_of,
+)
+from aliquot.core.ids import JobId
+from aliquot.core.queueing.order import Tier, tier_of
+from aliquot.core.queueing.quota import find_shortage, fits
+from aliquot.core.queueing.tree import ROOT
+from aliquot.core.queues import Discipline, Resource, quotas_of
+from aliquot.core.records import Frozen, JobRecord
+from aliquot.core.settings import Settings
+from aliquot.core.standing import Standing
+from aliquot.core.steps import Lack
+
+ANY_MODEL = Flavour("", ())
+
+
+class Turns(Protocol):
+    """The waiting jobs of one pass, in order. Each that `first` gives is answered by one call."""
+
+    def first(self) -> JobRecord | None:
+        """Who goes next; None at the end of the pass."""
+
+    def flavour(self, record: JobRecord) -> Flavour | Lack:
+        """How the job of `record` is charged, or what its queue lacks."""
+
+    def first_flavour(self, record: JobRecord) -> Flavour:
+        """How it is charged where quota does not choose."""
+
+    def admit(self, record: JobRecord, flavour: Flavour) -> None:
+        """It starts, or room is made for it."""
+
+    def hold(self, record: JobRecord) -> bool:
+        """It waits for what its nominal promises; what others borrowed of that is not lent again.
+
+        False, and no answer, where nothing is promised.
+        """
+
+    def pass_over(self, record: JobRecord) -> None:
+        """It keeps waiting; the next may try."""
+
+    def pass_over_alike(self, record: JobRecord) -> None:
+        """It keeps waiting, and so do those like it."""
+
+    def drop(self, record: JobRecord) -> None:
+        """Nobody like it, in any queue, has a turn in this pass any more. Not an answer."""
+
+    def close(self, record: JobRecord) -> None:
+        """It keeps waiting, and so do all behind it in its queue."""
+
+    def is_strict(self, record: JobRecord) -> bool:
+        """Whether those behind it wait for it."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether what `first` gives has no turn any more."""
+
+
+class PlainTurns:
+    """By priority and submission; one queue for all."""
+
+    def __init__(self, world: Frozen, settings: Settings) -> None:
+        self._jobs = world.jobs
+        self._order = _ordered(world, by_priority=settings.by_priority)
+        self._next = next(self._order, None)
+        self._strict = settings.discipline is Discipline.STRICT
+        self.is_closed = False
+
+    def first(self) -> JobRecord | None:
+        """Who goes next."""
+        return None if self._next is None else self._jobs[self._next]
+
+    def flavour(self, record: JobRecord) -> Flavour | Lack:
+        """There are no quotas."""
+        return ANY_MODEL
+
+    def first_flavour(self, record: JobRecord) -> Flavour:
+        """There are no quotas."""
+        return ANY_MODEL
+
+    def admit(self, record: JobRecord, flavour: Flavour) -> None:
+        """It starts."""
+        self._next = next(self._order, None)
+
+    def hold(self, record: JobRecord) -> bool:
+        """Nothing is promised."""
+        return False
+
+    def pass_over(self, record: JobRecord) -> None:
+        """The next."""
+        self._next = next(self._order, None)
+
+    def pass_over_alike(self, record: JobRecord) -> None:
+        """The next: those alike are asked too, and refused by what the desk remembers."""
+        self._next = next(self._order, None)
+
+    def drop(self, record: JobRecord) -> None:
+        """Those like it are asked too, to be told why they wait."""
+
+    def close(self, record: JobRecord) -> None:
+        """All the others are given still, to be told why they wait."""
+        self.is_closed = True
+        self._next = next(self._order, None)
+
+    def is_strict(self, record: JobRecord) -> bool:
+        """As the policy says."""
+        return self._strict
+
+
+def _ordered(world: Frozen, *, by_priority: bool) -> Iterator[JobId]:
+    if by_priority:
+        return (key[3] for key in world.pending)
+    return (key[3] for key in sorted(world.pending, key=lambda key: key[1:]))
+
+
+class TreeTurns:
+    """The tournament over the queue tree."""
+
+    is_closed = False
+
+    def __init__(self, world: Frozen, standing: Standing) -> None:
+        self._jobs, self.standing = world.jobs, standing
+        self._lineup, self._book = standing.lineup, standing.book
+        settings = standing.settings
+        skips = settings.backfill is None or settings.backfill.pass_blocked
+        self._strict = settings.discipline is Discipline.STRICT or not skips
+        self._holds = False
+        named = {queue.name for queue in settings.queues if quotas_of(queue)}
+        self._quotas = bool(named)
+        self._promises = [name.removesuffix("/*") in named for name in standing.tree.names]
+
+    def first(self) -> JobRecord | None:
+        """Who goes next."""
+        waiting = self._lineup.first()
+        return None if waiting is None else self._jobs[waiting.id]
+
+    def flavour(self, record: JobRecord) -> Flavour | Lack:
+        """The first of its flavours that fits its quota.
+
+        Capacity is the placer's business: where only the pool itself is full, the job may still ask for room.
+        """
+        flavours = self.standing.flavours(record.job)
+        if not self._quotas:
+            return flavours[0]
+        waiting = self._lineup.jobs[record.job.id]
+        for flavour in flavours:
+            if fits(self._book, waiting.leaf, flavour.charge):
+                return flavour
+        shortage = find_shortage(self._book, waiting.leaf, flavours[0].charge)
+        if shortage is None:
+            return flavours[0]
+        if shortage.node == ROOT and not (self._holds and tier_of(self._book, waiting) > Tier.OWN):
+            return flavours[0]
+        name = self.standing.tree.names[shortage.node]
+        return Lack(shortage.resource, shortage.need, shortage.have, name)
+
+    def first_flavour(self, record: JobRecord) -> Flavour:
+        """The first way to charge it."""
+        return self.standing.flavours(record.job)[0]
+
+    def admit(self, record: JobRecord, flavour: Flavour) -> None:
+        """It starts: its queue is charged in the book of this pass."""
+        self._lineup.admit(self._lineup.jobs[record.job.id]._replace(charge=flavour.charge))
+
+    def hold(self, record: JobRecord) -> bool:
+        """Only what its own nominal covers is held; the pool itself promises nothing."""
+        waiting = self._lineup.jobs[record.job.id]
+        if not self._promises[waiting.leaf] or tier_of(self._book, waiting) is not Tier.OWN:
+            return False
+        self._lineup.hold(waiting)
+        self._holds = True
+        return True
+
+    def pass_over(self, record: JobRecord) -> None:
+        """The next of its queue."""
+        self._lineup.pass_over(self._lineup.jobs[record.job.id])
+
+    def pass_over_alike(self, record: JobRecord) -> None:
+        """The next of its queue that differs."""
+        self._lineup.pass_over_alike(self._lineup.jobs[record.job.id])
+
+    def drop(self, record: JobRecord) -> None:
+        """Nobody of its group that is overdue as it is."""
+        self._lineup.drop(self._lineup.jobs[record.job.id])
+
+    def close(self, record: JobRecord) -> None:
+        """The next of another queue."""
+        self._lineup.close(self._lineup.jobs[record.job.id])
+
+    def is_strict(self, record: JobRecord) -> bool:
+        """As its queue says, else as the policy says."""
+        leaf = self._lineup.jobs[record.job.id].leaf
+        own = self.standing.tree.discipline[leaf]
+        return self._strict if own is None else own is Discipline.STRICT
+
+
+class StandingMemo:
+    """The one `Standing` a memo keeps."""
+
+    def __init__(self) -> None:
+        self._standing: Standing | None = None
+        self._nodes: object = None
+        self._capacity: dict[Resource, int] = {}
+
+    def turns(self, world: Frozen, settings: Settings, now: int) -> Turns:
+        """Turns for one pass over `world`."""
+        if not needs_tree(settings):
+            return PlainTurns(world, settings)
+        known = self._standing is not None and _same(self._standing.settings, settings)
+        if self._nodes is not world.nodes or not known:
+            self._capacity = capacity_of(world, settings)
+            self._nodes = world.nodes
+        standing = self._standing
+        if (
+            standing is None
+            or not _same(standing.settings, settings)
+            or standing.capacity != self._capacity
+            or standing.kinds != world.kinds
+            or now < standing.now
+        ):
+            standing = Standing(world, settings, self._capacity)
+            self._standing = standing
+        standing.book.rollback(0)
+        standing.sync(world, now)
+        return TreeTurns(world, standing)
+
+
+def _same(one: Settings, other: Settings) -> bool:
+    return one is other or one == other
+
+
+def needs_tree(settings: Settings) -> bool:
+    """Whether more than priority and submission decides who goes next."""
+    ordered = settings.order.by_size or settings.order.aging_ms
+    return bool(settings.queues or settings.backfill or settings.preemption or ordered)

@@ -1,0 +1,283 @@
+"""Queues in the planner: quota, borrowing, order, dependencies, arrays, gangs with a minimum."""
+
+from __future__ import annotations
+
+import pytest
+
+from aliquot.core.events import Outcome
+from aliquot.core.jobs import After, Array, When
+from aliquot.core.planner import Memo, explain_wait
+from aliquot.core.queues import CARDS, MEMORY, UNLIMITED, Discipline, Limit, Measure, Queue, Quota, Resource
+from aliquot.core.settings import Order, Rates, Settings
+from aliquot.core.steps import Gate, Place, Wait, Withdraw
+from tests.support.build import H100, L40S, a_request
+from tests.support.planning import carried_out, gates, nodes_of, planned, settings
+from tests.support.worlds import WorldBuilder
+
+
+def cards(name: str, nominal: int, borrowing: int | None = None, **more: Limit) -> Queue:
+    """A queue with a quota of whole cards."""
+    limit = None if borrowing is None else borrowing * 1000
+    return Queue(name, quotas=(Quota(CARDS, nominal * 1000, limit, **more),))
+
+
+def queues(*all_queues: Queue, **more: object) -> Settings:
+    """A site of these queues, with no memory of the past."""
+    return settings(queues=all_queues, order=Order(half_life_ms=0), **more)
+
+
+def test_a_queue_takes_its_nominal_and_what_others_leave_idle() -> None:
+    site = WorldBuilder().node("n", 8)
+    for at in range(10):
+        site.submit(f"a{at}", queue="a")
+    decided = carried_out(site, queues(cards("a", 4), cards("b", 4)))
+    assert len(nodes_of(decided)) == 8
+
+
+def test_a_borrowing_limit_of_0_is_not_the_same_as_none() -> None:
+    """B29's kind: absent is unlimited, 0 is nothing, and a number is that much."""
+    for borrowing, placed in ((None, 8), (0, 4), (2, 6)):
+        site = WorldBuilder().node("n", 8)
+        for at in range(10):
+            site.submit(f"a{at}", queue="a")
+        decided = carried_out(site, queues(cards("a", 4, borrowing), cards("b", 4)))
+        assert len(nodes_of(decided)) == placed
+
+
+def test_a_high_job_that_fits_by_borrowing_is_admitted_and_nobody_is_stopped() -> None:
+    """B29."""
+    site = WorldBuilder().node("n0", 8).node("n1", 8)
+    how = queues(cards("a", 4), cards("b", 8), cards("c", 4))
+    site.submit("a1", queue="a", cards=2)
+    for at in range(5):
+        site.submit(f"b{at}", queue="b")
+    carried_out(site, how)
+    site.submit("high", queue="a", cards=6, priority=100)
+    assert list(nodes_of(carried_out(site, how))) == ["high"]
+
+
+def test_two_borrowers_in_one_cycle_do_not_both_get_the_last_share() -> None:
+    """B27."""
+    site = WorldBuilder().nodes(3, 4)
+    how = queues(cards("a", 4), cards("b", 4), cards("c", 4))
+    site.submit("a0", queue="a", cards=4).submit("b0", queue="b", cards=4)
+    carried_out(site, how)
+    site.submit("a1", queue="a", cards=4).submit("b1", queue="b", cards=4)
+    decided = carried_out(site, how)
+    assert list(nodes_of(decided)) == ["a1"]
+    assert gates(decided) == {"b1": Gate.FIT}  # nothing is free: its quota would allow it
+
+
+def test_the_reason_names_the_queue_whose_limit_it_is() -> None:
+    site = WorldBuilder().node("n", 8).submit("x", queue="lab/a", cards=3).submit("y", queue="lab/a", cards=2)
+    how = queues(cards("lab", 4, 0), Queue("lab/a"), cards("other", 4))
+    decided = carried_out(site, how)
+    (wait,) = [step for step in decided.steps if isinstance(step, Wait)]
+    assert wait.lack is not None
+    assert (wait.job, wait.gate, wait.lack.queue, wait.lack.need, wait.lack.have) == (
+        "y",
+        Gate.QUOTA,
+        "lab",
+        2000,
+        1000,
+    )
+    assert explain_wait(site.frozen, how, site.job("y").job.id, Memo(), site.at) == wait
+
+
+def test_what_others_borrowed_is_not_lent_again_while_its_owner_waits() -> None:
+    site = WorldBuilder().node("n", 8)
+    how = queues(cards("a", 4), cards("b", 4))
+    for at in range(8):
+        site.submit(f"a{at}", queue="a")
+    carried_out(site, how)
+    for at in range(8, 12):
+        site.submit(f"a{at}", queue="a")
+    site.later(1).submit("b", queue="b", cards=2)
+    site.started("a0").ended("a0")
+    assert nodes_of(carried_out(site, how)) == {}
+    site.started("a1").ended("a1")
+    assert list(nodes_of(carried_out(site, how))) == ["b"]
+
+
+def test_the_queue_that_uses_less_of_its_share_goes_first() -> None:
+    site = WorldBuilder().node("n", 8)
+    how = queues(Queue("a", weight=1000), Queue("b", weight=3000))
+    for at in range(8):
+        site.submit(f"a{at}", queue="a").submit(f"b{at}", queue="b")
+    placed = nodes_of(carried_out(site, how))
+    assert sum(job.startswith("b") for job in placed) == 6
+
+
+def test_memory_is_charged_as_asked_and_cards_of_one_model_by_model() -> None:
+    site = WorldBuilder().node("a", 4).node("l", 4, model=L40S)
+    h = Resource(Measure.CARDS, H100.name)
+    how = queues(Queue("q", quotas=(Quota(h, 2000, 0),)))
+    for at in range(4):
+        site.submit(f"any{at}", queue="q")
+    placed = nodes_of(carried_out(site, how))
+    assert [node for (node,) in placed.values()].count("a") <= 2
+    assert len(placed) == 4  # the others take cards that have no quota
+    memory = queues(Queue("q", quotas=(Quota(MEMORY, 20_000, 0),)))
+    site = WorldBuilder().node("a", 4)
+    for at in range(4):
+        site.submit(f"s{at}", a_request(memory=8000), queue="q")
+    assert len(nodes_of(carried_out(site, memory))) == 2
+
+
+def test_compute_is_charged_in_cards_of_the_reference() -> None:
+    site = WorldBuilder().node("a", 8)
+    rates = Rates(compute_milli=((H100.name, 2000),))
+    how = queues(Queue("q", quotas=(Quota(Resource(Measure.COMPUTE), 5000, 0),)), rates=rates)
+    for at in range(4):
+        site.submit(f"j{at}", queue="q")
+    assert len(nodes_of(carried_out(site, how))) == 2
+
+
+def test_jobs_of_a_queue_that_is_gone_count_above_it_and_nothing_is_lost() -> None:
+    site = WorldBuilder().node("n", 8).submit("old", queue="lab/gone", cards=4)
+    carried_out(site, queues(cards("lab", 4, 0), Queue("lab/gone")))
+    without = queues(cards("lab", 4, 0))
+    site.submit("new", queue="lab").submit("waits", queue="lab/gone")
+    decided = carried_out(site, without)
+    assert gates(decided) == {"new": Gate.QUOTA}  # the other is like it
+    site.started("old").ended("old")
+    assert sorted(nodes_of(carried_out(site, without))) == ["new", "waits"]
+
+
+def test_a_quota_below_usage_stops_nobody_and_starts_nobody() -> None:
+    site = WorldBuilder().node("n", 8).submit("big", queue="a", cards=6)
+    carried_out(site, queues(cards("a", 8)))
+    site.submit("more", queue="a")
+    assert gates(carried_out(site, queues(cards("a", 2, 0)))) == {"more": Gate.QUOTA}
+
+
+def test_an_over_committed_site_offers_nothing_and_never_less() -> None:
+    """B33."""
+    site = WorldBuilder().node("n0", 8).node("n1", 2)
+    how = queues(Queue("a"), Queue("b"))
+    site.submit("all", queue="a", cards=8)
+    carried_out(site, how)
+    site.node("n0", 6)
+    site.submit("next", queue="b", cards=2).submit("more", queue="b")
+    decided = carried_out(site, how)
+    assert nodes_of(decided) == {"next": ["n1"]}
+    assert gates(decided) == {"more": Gate.FIT}
+
+
+def test_strict_holds_its_own_queue_only() -> None:
+    site = WorldBuilder().node("n", 4)
+    site.submit("a0", queue="a", cards=8).submit("a1", queue="a").submit("b0", queue="b")
+    how = queues(Queue("a", discipline=Discipline.STRICT), Queue("b"))
+    assert list(nodes_of(carried_out(site, how))) == ["b0"]
+
+
+def test_unlimited_said_and_nothing_said_are_kept_apart_and_both_borrow() -> None:
+    for limit in (None, UNLIMITED):
+        site = WorldBuilder().node("n", 8).submit("x", queue="a", cards=8)
+        quota = Quota(CARDS, 1000, limit)
+        decided = carried_out(site, queues(Queue("a", quotas=(quota,)), cards("b", 7)))
+        assert list(nodes_of(decided)) == ["x"]
+
+
+# --- gangs --------------------------------------------------------------------------------------------
+
+
+def test_two_gangs_never_hold_each_others_parts() -> None:
+    """B22, with 20 nodes."""
+    site = WorldBuilder().nodes(20, 1)
+    how = queues(Queue("a"), Queue("b"))
+    site.submit("g", [a_request()] * 20, queue="a").submit("h", [a_request()] * 20, queue="b")
+    assert list(nodes_of(carried_out(site, how))) == ["g"]
+    assert site.holding == ["g"]
+    site.started("g").ended("g")
+    assert list(nodes_of(carried_out(site, how))) == ["h"]
+
+
+@pytest.mark.parametrize(("minimum", "placed"), [(2, 3), (3, 3), (4, 0), (None, 0)])
+def test_a_gang_with_a_minimum_starts_with_what_fits_from_there_on(minimum: int | None, placed: int) -> None:
+    """B26."""
+    site = WorldBuilder().node("n", 3).submit("g", [a_request()] * 6, minimum=minimum)
+    decided = carried_out(site)
+    assert sum(len(nodes) for nodes in nodes_of(decided).values()) == placed
+
+
+def test_spread_members_go_to_racks_apart_then_to_nodes_apart() -> None:
+    site = WorldBuilder()
+    for rack in "ab":
+        for number in range(2):
+            site.node(f"{rack}{number}", 4, rack=rack)
+    site.submit("s", [a_request()] * 4, spread=True)
+    (nodes,) = nodes_of(carried_out(site)).values()
+    assert {name[0] for name in nodes[:2]} == {"a", "b"}
+    assert len(set(nodes)) == 4
+
+
+# --- dependencies and arrays --------------------------------------------------------------------------
+
+
+def test_after_waits_for_any_end_and_after_ok_for_success() -> None:
+    site = WorldBuilder().node("n", 8).submit("first")
+    first = site.job("first").job.id
+    site.submit("any", after=(After(first),)).submit("ok", after=(After(first, When.SUCCEEDED),))
+    decided = carried_out(site)
+    assert gates(decided) == {"any": Gate.DEPENDENCY, "ok": Gate.DEPENDENCY}
+    site.started("first").ended("first", Outcome.FAILED)
+    decided = carried_out(site)
+    assert list(nodes_of(decided)) == ["any"]
+    assert [step.job for step in decided.steps if isinstance(step, Withdraw)] == ["ok"]
+    assert site.phase("ok") is None
+
+
+def test_a_chain_behind_a_failure_is_withdrawn_link_by_link_and_plain_after_is_released() -> None:
+    site = WorldBuilder().node("n", 8).submit("a")
+    a = site.job("a").job.id
+    site.submit("b", after=(After(a, When.SUCCEEDED),))
+    b = site.job("b").job.id
+    site.submit("c", after=(After(b, When.SUCCEEDED),)).submit("d", after=(After(b),))
+    carried_out(site)
+    site.started("a").ended("a", Outcome.FAILED)
+    carried_out(site)
+    decided = carried_out(site)
+    assert site.phase("c") is None
+    assert list(nodes_of(decided)) == ["d"]
+
+
+def test_a_job_that_comes_after_the_end_of_what_it_waits_for_starts_at_once() -> None:
+    site = WorldBuilder().node("n", 8).submit("a")
+    a = site.job("a").job.id
+    carried_out(site)
+    site.started("a").ended("a")
+    site.submit("b", after=(After(a, When.SUCCEEDED),))
+    assert list(nodes_of(carried_out(site))) == ["b"]
+
+
+@pytest.mark.parametrize("how", [settings(), queues(Queue("q"))])
+def test_no_more_of_an_array_than_its_width_are_under_way(how: Settings) -> None:
+    site = WorldBuilder().node("n", 8)
+    for at in range(6):
+        site.submit(f"x{at}", queue="q", array=Array("x", 6, 2))
+    decided = carried_out(site, how)
+    assert list(nodes_of(decided)) == ["x0", "x1"]
+    assert set(gates(decided).values()) == {Gate.ARRAY}
+    site.started("x0").ended("x0")
+    assert list(nodes_of(carried_out(site, how))) == ["x2"]
+
+
+# --- the memo -----------------------------------------------------------------------------------------
+
+
+def test_a_warm_standing_plans_as_an_empty_one() -> None:
+    how = queues(cards("a", 3), cards("b", 3), Queue("c"), discipline=Discipline.BEST_EFFORT)
+    site, warm = WorldBuilder().node("n", 8), Memo()
+    number = 0
+    for turn in range(30):
+        site.later(1000)
+        for queue in "abc"[: 1 + turn % 3]:
+            site.submit(f"j{number}", queue=queue, cards=1 + number % 3, priority=number % 2)
+            number += 1
+        cold = planned(site, how)
+        decided = carried_out(site, how, memo=warm)
+        assert decided == cold
+        for name in list(site.holding)[: turn % 3]:
+            site.started(name).ended(name)
+    assert any(isinstance(step, Place) for step in cold.steps) or site.waiting
