@@ -8,7 +8,7 @@ from typing import Protocol
 from aliquot.core.events import Event
 from aliquot.core.inventory import CardModel, Node
 from aliquot.core.jobs import Request
-from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.steps import Work
 from aliquot.core.workload import Offer
 
 
@@ -48,7 +48,7 @@ class Cluster(Protocol):
         """What happened since the last call, in order; may be empty."""
         ...
 
-    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
+    def carry_out(self, steps: Sequence[Work]) -> None:
         """Begin carrying out; each step may come again and must then change nothing."""
         ...
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.core.errors import SpecError
-from aliquot.core.room.elastic import ElasticJob, ElasticRules, share_cards, slowness
+from aliquot.core.room.elastic import ElasticJob, share_cards, slowness
+from aliquot.core.settings import ElasticRules
 
 FREE_TO_CHANGE = ElasticRules(change_milli=0, dwell_ms=0, evenness_milli=1000)
 RESTED = 3_600_000

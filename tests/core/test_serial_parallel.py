@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from aliquot.core.errors import SpecError
 from aliquot.core.room.serial_parallel import (
-    EfficiencyFloor,
     Task,
     Width,
     choose_width,
     serial_order,
     shares_card,
 )
+from aliquot.core.settings import EfficiencyFloor
 
 HOUR = 3_600_000.0
 SCALING = (Width(1, 1.0), Width(2, 1.9), Width(4, 3.0), Width(8, 4.2))

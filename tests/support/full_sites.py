@@ -15,7 +15,8 @@ from aliquot.core.queues import CARDS, Queue, Quota
 from aliquot.core.settings import Preemption, Settings
 from aliquot.core.siting import Desk
 from aliquot.core.slices import Vector
-from aliquot.core.turns import Standing, needs_tree
+from aliquot.core.standing import Standing
+from aliquot.core.turns import needs_tree
 from tests.support.build import a_request, node_id
 from tests.support.planning import settings
 from tests.support.worlds import WorldBuilder

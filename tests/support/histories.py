@@ -31,11 +31,24 @@ from aliquot.core.events import (
 )
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Card, Node
-from aliquot.core.jobs import After, Array, Request, When
+from aliquot.core.jobs import After, Array, Elastic, Request, When
 from aliquot.core.lifecycle import Phase
 from aliquot.core.records import Frozen
 from aliquot.core.settings import MixSource, Settings
-from aliquot.core.steps import Cause, Evict, Kill, Move, Plan, Reserve, Start, Step, Tidy, Unreserve, Withdraw
+from aliquot.core.steps import (
+    Cause,
+    Evict,
+    Kill,
+    Move,
+    Plan,
+    Reserve,
+    Resize,
+    Start,
+    Step,
+    Tidy,
+    Unreserve,
+    Withdraw,
+)
 from aliquot.core.topology.wiring import pcie, uniform
 from aliquot.core.world import World
 from tests.support.build import H100, L40S, T4, a_job, a_node, a_request
@@ -152,6 +165,7 @@ class History:
                 for _ in range(self.random.randrange(-2, 2))
             ),
             array=Array("array", 9, 2) if self.random.random() < 0.2 else None,
+            elastic=Elastic((1, 2), (1000, 1500)) if self.random.random() < 0.4 else None,
         )
         self.record(JobSubmitted(self.at, job))
 
@@ -172,7 +186,7 @@ class History:
         match step:
             case Start() if self.random.random() < 0.3:
                 self.record(StartRefused(self.at, step.job, step.attempt, "in use"))
-            case Start() | Move():
+            case Start() | Move() | Resize():
                 self.record(Started(self.at, step.job, step.attempt))
             case Kill():
                 self.record(Ended(self.at, step.job, step.attempt, Outcome.FAILED))
@@ -268,7 +282,11 @@ _HAPPENINGS: tuple[Callable[[History], None], ...] = (
 def _some_room(seen: Frozen, random: Random, at: int) -> list[Step]:
     """Now and then somebody is stopped for a waiting job, and what it holds is kept for that one."""
     held = sorted(seen.grants)
-    if not held or not seen.pending or random.random() < 0.7:
+    if held and random.random() < 0.4:
+        job = random.choice(held)
+        halved = tuple(grant.placement for grant in seen.grants[job])[: random.randrange(1, 3)]
+        return [Resize(job, seen.jobs[job].attempt, halved)]
+    if not held or not seen.pending or random.random() < 0.5:
         return []
     victim, waiting = random.choice(held), random.choice(seen.pending)[3]
     placements = tuple(grant.placement for grant in seen.grants[victim])

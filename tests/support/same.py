@@ -13,9 +13,10 @@ import numpy as np
 
 from aliquot.core.columns import CHUNK, MAX_EDGES, MAX_NUMA
 from aliquot.core.draft import Draft
-from aliquot.core.grants import GrantState
+from aliquot.core.grants import GrantState, Seat
 from aliquot.core.ledger import Handles, Ledger
 from aliquot.core.records import Frozen, NodeRecord
+from aliquot.core.slices import Vector
 
 COLUMNS = ("kind", "usable", "idle", "cpu", "host", "left", "numa_cpu", "numa_host", "traffic")
 Row = dict[str, Any]
@@ -142,8 +143,17 @@ def _balance(world: Frozen, record: NodeRecord) -> dict[tuple[str, int], int]:
 
 
 def _seats(world: Frozen, record: NodeRecord) -> list[Any]:
-    """What is booked on the node: seats found through the grants' placements, not through `residents`."""
-    return [
+    """What is booked on the node: seats found through the grants' placements, not through `residents`.
+
+    And what is taken beyond all grants.
+    """
+    crowd = [
+        Seat(record.row, 1 << at, Vector(compute, memory, 0))
+        for at, card in enumerate(record.node.cards)
+        for name, compute, memory in record.crowd
+        if name == card.uuid
+    ]
+    return crowd + [
         grant.seat
         for held in world.grants.values()
         for grant in held

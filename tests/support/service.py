@@ -37,8 +37,10 @@ SHAPE: Final = "a100-40x8"
 class LiveService:
     """A service whose state lies in a short-named folder, since a socket's path must be short."""
 
-    def __init__(self, shape: str = SHAPE) -> None:
-        self.shape = shape
+    def __init__(self, *options: str, shape: str | None = SHAPE, **variables: str) -> None:
+        """`options` of `aliquot up`; `shape` None: the cards that NVML shows under `variables`."""
+        self.options = [*(() if shape is None else ("--simulate", shape)), *options]
+        self.variables = variables
         self.folder = Path(tempfile.mkdtemp(prefix="aliquot-"))
         self.folder.chmod(0o711)
         self.state = self.folder / "s"
@@ -66,9 +68,9 @@ class LiveService:
 
     def start(self) -> Self:
         """A service, once it answers."""
-        words = [sys.executable, "-m", "aliquot", "up", "--simulate", self.shape, "--state", str(self.state)]
+        words = [sys.executable, "-m", "aliquot", "up", *self.options, "--state", str(self.state)]
         self.process = subprocess.Popen(
-            words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            words, env=environment() | self.variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         wait_for(self._answers, "the service to answer")
         return self

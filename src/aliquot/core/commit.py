@@ -16,6 +16,7 @@ from aliquot.core.events import (
     JobCancelled,
     Moved,
     Reserved,
+    Resized,
     Tidied,
     Unreserved,
 )
@@ -31,6 +32,7 @@ from aliquot.core.steps import (
     Place,
     Plan,
     Reserve,
+    Resize,
     Step,
     Tidy,
     Unreserve,
@@ -112,6 +114,8 @@ def _check(step: Step, bench: _Bench) -> str | None:
             return _check_move(step, bench)
         case Evict():
             return _check_evict(step, bench)
+        case Resize():
+            return _check_resize(step, bench)
         case Reserve():
             return _check_reserve(step, bench)
         case Unreserve():
@@ -138,6 +142,8 @@ def _event_of(step: Step, at: int) -> Event | None:
             return Unreserved(at, step.job)
         case Withdraw():
             return JobCancelled(at, step.job, step.reason)
+        case Resize():
+            return Resized(at, step.job, step.attempt, step.placements)
         case Tidy():
             return Tidied(at, step.asked_milli)
         case Wait() | Kill():
@@ -152,6 +158,30 @@ def _check_evict(step: Evict, bench: _Bench) -> str | None:
     if step.job in bench.stopped:
         return f"job {step.job} is being stopped already"
     bench.stopped.add(step.job)
+    return None
+
+
+def _check_resize(step: Resize, bench: _Bench) -> str | None:
+    """What an elastic job holds is exchanged as a whole, or not at all; moves of this plan come before."""
+    world, draft = bench.world, bench.draft
+    record, grants = world.jobs.get(step.job), world.grants.get(step.job, ())
+    if record is None or record.attempt != step.attempt or record.phase is not Phase.RUNNING:
+        return f"job {step.job} does not run any more"
+    if step.job in bench.stopped or record.job.elastic is None or len(step.placements) < 1:
+        return f"the width of job {step.job} can't be changed"
+    seats = [bench.moved.get(grant.id, grant.seat) for grant in grants]
+    held = [seat for seat in seats if seat is not None and draft.can_release(seat)]
+    if len(held) < len(seats):
+        return f"what {step.job} holds can't be moved now"
+    mark = draft.mark()
+    for seat in held:
+        draft.release(seat)
+    for placement in step.placements:
+        reason = _kept_for_others(placement, step.job, bench) or _book(placement, world, draft)
+        if reason is not None:
+            draft.rollback(mark)
+            return reason
+    bench.stopped.add(step.job)  # and nothing else happens to it in this plan
     return None
 
 

@@ -57,6 +57,16 @@ class CardsFaulty(Record, frozen=True):
     cards: tuple[CardId, ...]
 
 
+class CardsCrowded(Record, frozen=True):
+    """What is taken of a node's cards beyond all grants, as measured: the complete set, empty for nothing.
+
+    Each: card, compute in milli-cards, memory in MiB. Foreign processes, and jobs above what they hold.
+    """
+
+    node: NodeId
+    taken: tuple[tuple[CardId, int, int], ...]
+
+
 class JobSubmitted(Record, frozen=True):
     """A job was accepted."""
 
@@ -85,6 +95,17 @@ class Moved(Record, frozen=True):
     attempt: int
     member: int
     placement: Placement
+
+
+class Resized(Record, frozen=True):
+    """A running job goes on with other placements, wider or narrower; `Started` confirms it.
+
+    For engines that can change a job's width at once; what it held and no longer names is free.
+    """
+
+    job: JobId
+    attempt: int
+    placements: tuple[Placement, ...]
 
 
 class Started(Record, frozen=True):
@@ -169,10 +190,12 @@ Event = (
     | NodeLost
     | NodeDrained
     | CardsFaulty
+    | CardsCrowded
     | JobSubmitted
     | JobCancelled
     | Granted
     | Moved
+    | Resized
     | Started
     | StartRefused
     | Stopping

@@ -27,7 +27,7 @@ from aliquot.core.ids import JobId, NodeId
 from aliquot.core.inventory import Node
 from aliquot.core.pace import pace_of
 from aliquot.core.speed import duration_ms
-from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.steps import Kill, Move, Resize, Start, Work
 from aliquot.core.workload import Offer, Scenario
 
 _NODE, _END, _ARRIVAL, _WITHDRAWAL, _WAKE = range(5)
@@ -97,12 +97,26 @@ class Forecast:
                 break
         return events
 
+    def now(self) -> int:
+        """Virtual milliseconds; the time of the last instant observed."""
+        return self.state.now
+
+    def take_up(self, job: JobId, running: Running, *, confirm: bool = False) -> None:
+        """An attempt is under way that was not started here; `confirm`: tell that it has started."""
+        state = self.state
+        state.running[job] = running
+        state.begun[job] = running.attempt
+        if running.ends_ms is not None:
+            self._push(state, running.ends_ms, _END, job, running.attempt)
+        if confirm:
+            state.fresh.append(Started(state.now, job, running.attempt))
+
     @property
     def is_over(self) -> bool:
         """Whether nothing more will happen unless a step is carried out."""
         return not self.state.fresh and self._next_instant() is None
 
-    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
+    def carry_out(self, steps: Sequence[Work]) -> None:
         """Begin each step once; a repeated step changes nothing."""
         for step in steps:
             match step:
@@ -112,6 +126,8 @@ class Forecast:
                     self._kill(step)
                 case Move():
                     self._move(step)
+                case Resize():
+                    self._resize(step)
 
     def wake_at(self, at: int) -> None:
         """Make an instant at `at`, or now where that is past, in which nothing need happen."""
@@ -268,10 +284,25 @@ class Forecast:
         if placements != running.placements:
             left = running.work_left_ms
             if left is not None:
-                left = max(0, left - (state.now - running.since_ms) * running.speed_milli // 1000)
+                left = max(0, left - max(0, state.now - running.since_ms) * running.speed_milli // 1000)
             self._run(
                 step.job, step.attempt, placements, left, self._speed(self._offer_of[step.job], placements)
             )
+        state.fresh.append(Started(state.now, step.job, step.attempt))
+
+    def _resize(self, step: Resize) -> None:
+        """Go on at another width after the pause that a restart takes; nothing is lost."""
+        state = self.state
+        running = state.running.get(step.job)
+        if running is None or running.attempt != step.attempt or running.outcome is not Outcome.SUCCEEDED:
+            return
+        if step.placements != running.placements:
+            offer = self._offer_of[step.job]
+            left = running.work_left_ms
+            if left is not None:
+                left = max(0, left - max(0, state.now - running.since_ms) * running.speed_milli // 1000)
+            speed = self._speed(offer, step.placements)
+            self._run(step.job, step.attempt, step.placements, left, speed, offer.job.stop.restart_ms)
         state.fresh.append(Started(state.now, step.job, step.attempt))
 
     def _speed(self, offer: Offer, placements: tuple[Placement, ...]) -> int:

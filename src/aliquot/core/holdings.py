@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from aliquot.core import lifecycle
 from aliquot.core.columns import MAX_CARDS
 from aliquot.core.errors import BrokenInvariantError
-from aliquot.core.events import CardsFaulty, NodeDrained, NodeJoined, NodeLost
+from aliquot.core.events import CardsCrowded, CardsFaulty, NodeDrained, NodeJoined, NodeLost
 from aliquot.core.grants import Grant, GrantState, Placement, Seat
 from aliquot.core.ids import GrantId, JobId, NodeId
 from aliquot.core.inventory import CardModel, NodeKind, kind_of
 from aliquot.core.ledger import Ledger
 from aliquot.core.records import JobRecord, NodeRecord, remains_of, seat_of
 from aliquot.core.rows import row_state
+from aliquot.core.slices import Vector
 
 
 class Holdings:
@@ -68,6 +69,10 @@ class Holdings:
         if record := self.nodes.get(event.node):
             self._reseat(replace(record, faulty=frozenset(event.cards)))
 
+    def _cards_crowded(self, event: CardsCrowded) -> None:
+        if record := self.nodes.get(event.node):
+            self._reseat(replace(record, crowd=event.taken))
+
     def _kind(self, kind: NodeKind) -> int:
         if kind not in self._kind_index:
             self._kind_index[kind] = len(self.kinds)
@@ -99,12 +104,18 @@ class Holdings:
     def _recount(self, record: NodeRecord) -> None:
         """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
         seats = [grant.seat for grant in self.grants_on(record.row) if grant.seat is not None]
+        # what nobody was granted is booked as well, so that it is not offered
+        seats += [
+            Seat(record.row, 1 << record.index_of[card], Vector(compute, memory, 0))
+            for card, compute, memory in record.crowd
+            if card in record.index_of
+        ]
         chunk, place = self.ledger.writable(record.row)
         is_open = record.up and not record.drained
         bad = [at for at, card in enumerate(record.node.cards) if card.uuid in record.faulty]
         mask = (1 << len(record.node.cards)) - 1 - sum(1 << at for at in bad) if is_open else 0
         over = row_state(chunk, place, record.node, record.kind, mask, seats, open_to_work=is_open)
-        strained = over or not is_open or bool(bad)
+        strained = over or not is_open or bool(bad or record.crowd)
         self.strained = self.strained | {record.row} if strained else self.strained - {record.row}
 
     def _models(self, placements: tuple[Placement, ...], members: int) -> list[CardModel | None]:
@@ -115,6 +126,17 @@ class Holdings:
             first = record.index_of[placement.cards[0]] if placement.cards else None
             models.append(None if first is None else record.node.cards[first].model)
         return models
+
+    def _seat_members(
+        self, job: JobId, attempt: int, placements: tuple[Placement, ...], state: GrantState
+    ) -> None:
+        grants = []
+        for member, placement in enumerate(placements):
+            held = GrantId(job, attempt, member)
+            seat = self._seat(placement)
+            grants.append(Grant(held, state, placement, seat))
+            self._sit(held, seat)
+        self.grants = self.grants.set(job, tuple(grants))
 
     def _mark(self, job_id: JobId, state: GrantState) -> None:
         grants = self.grants.get(job_id)

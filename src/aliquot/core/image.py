@@ -40,6 +40,8 @@ class WorldImage(msgspec.Struct, frozen=True):
     usage: tuple[tuple[str, Asked], ...]
     past: tuple[tuple[str, Account], ...]
     arrays: tuple[tuple[str, int], ...]
+    elastic: tuple[JobId, ...]
+    owed_sizes: tuple[JobId, ...]
     owed: tuple[JobId, ...]
     owed_moves: tuple[GrantId, ...]
 
@@ -61,6 +63,8 @@ def image_of(world: World) -> WorldImage:
         kept=world.kept,
         usage=tuple((key[0], asked) for key, asked in sorted(world.accounts.usage.items(), key=_first)),
         past=tuple(sorted(world.accounts.past.items(), key=_first)),
+        elastic=tuple(world._elastic),
+        owed_sizes=tuple(world._owed_sizes),
         arrays=tuple(sorted(world.accounts.arrays.items())),
         owed=tuple(world._owed),
         owed_moves=tuple(world._owed_moves),
@@ -80,6 +84,8 @@ def world_of(image: WorldImage, *, window: int = 2000, half_life_ms: int = 0) ->
     world._window.extend(image.window)
     world.edges.over.update(image.over)
     world.kept = image.kept
+    world._elastic = dict.fromkeys(image.elastic)
+    world._owed_sizes = dict.fromkeys(image.owed_sizes)
     world.accounts.usage = immutables.Map({(queue, asked.model): asked for queue, asked in image.usage})
     world.accounts.past = immutables.Map(dict(image.past))
     world.accounts.arrays = immutables.Map(dict(image.arrays))

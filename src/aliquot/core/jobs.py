@@ -56,11 +56,17 @@ class Array(msgspec.Struct, frozen=True):
 class Elastic(msgspec.Struct, frozen=True):
     """Widths a job can run at, rising, and its speed at each, in milli of that of its first width.
 
-    A width counts the cards of a job of one member, and the members of a gang.
+    A width counts the cards of a job of one member, and the members of a gang. The job's work and estimate
+    are those at its first width.
     """
 
     widths: tuple[int, ...]
     speeds_milli: tuple[int, ...]
+
+    def speed(self, width: int) -> int:
+        """Milli at the widest width that is not above `width`; that of the first below it."""
+        below = [milli for wide, milli in zip(self.widths, self.speeds_milli, strict=True) if wide <= width]
+        return below[-1] if below else self.speeds_milli[0]
 
 
 class Stop(msgspec.Struct, frozen=True):
@@ -134,6 +140,21 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     def least(self) -> int:
         """Members that must start together."""
         return len(self.members) if self.minimum is None else self.minimum
+
+    def sized(self, width: int) -> Job:
+        """The job as it is at `width` cards, or members of a gang; host resources in proportion."""
+        if len(self.members) > 1:
+            return msgspec.structs.replace(self, members=self.members[:width])
+        (request,) = self.members
+        if width == request.cards or not request.cards:
+            return self
+        part = msgspec.structs.replace(
+            request,
+            cards=width,
+            cpu_milli=-(-request.cpu_milli * width // request.cards),
+            host_mib=-(-request.host_mib * width // request.cards),
+        )
+        return msgspec.structs.replace(self, members=(part,))
 
     def scattered(self, width: int) -> Job:
         """The same job as members of `width` cards each; `width` divides the cards of its only member."""

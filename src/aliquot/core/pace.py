@@ -5,22 +5,44 @@ One answer for the engine that lets time pass, for the meter (activity scales wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aliquot.core.grants import Placement
 from aliquot.core.ids import NodeId
 from aliquot.core.inventory import Node
-from aliquot.core.speed import Reach, SpeedTable, reach_of
+from aliquot.core.jobs import Job
+from aliquot.core.speed import FULL_SPEED, Reach, SpeedTable, reach_of
 from aliquot.core.workload import Offer
 
 
 def pace_of(
     offer: Offer, placements: tuple[Placement, ...], nodes: Mapping[NodeId, Node], speeds: SpeedTable
 ) -> int:
-    """Milli of full speed."""
+    """Milli of full speed; above 1000 for an elastic job that is wider than its first width."""
     shared = any(placement.cards and not placement.whole for placement in placements)
     reach = _reach(placements, nodes) if offer.linked else Reach.SINGLE
-    return speeds.speed(reach, shared)
+    return speeds.speed(reach, shared) * _width_milli(offer.job, placements) // FULL_SPEED
+
+
+def width_of(job: Job, placements: Sequence[Placement]) -> int:
+    """Cards of a job of one member, members of a gang."""
+    return len(placements) if len(job.members) > 1 else sum(len(place.cards) for place in placements)
+
+
+def as_granted(job: Job, placements: Sequence[Placement]) -> Job:
+    """`job` as wide as it was granted: an elastic one at its width, a gang with those members that start."""
+    if job.elastic is None and len(placements) >= len(job.members):
+        return job
+    return job.sized(width_of(job, placements))
+
+
+def _width_milli(job: Job, placements: tuple[Placement, ...]) -> int:
+    """By the speeds of an elastic job; a gang of fewer members than written is slower in proportion."""
+    if job.elastic is not None:
+        return job.elastic.speed(width_of(job, placements))
+    if len(placements) < len(job.members):
+        return FULL_SPEED * len(placements) // len(job.members)
+    return FULL_SPEED
 
 
 def _reach(placements: tuple[Placement, ...], nodes: Mapping[NodeId, Node]) -> Reach:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.clearing import Clearing
+from aliquot.core.defragging import gather
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.keeping import Keeper
@@ -15,10 +16,14 @@ from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.standing import is_overdue
 from aliquot.core.steps import Gate, Lack, Plan, Step, Wait, Withdraw
+from aliquot.core.stretching import load_of, seat_elastic, stretch
 from aliquot.core.turns import TreeTurns, Turns
 
 KEPT_FOR_MS = 600_000
 """What was cleared for a job is kept for it this long beyond the grace; then it is anybody's."""
+
+STRETCHED_FOR = 16
+"""Waiting jobs that elastic ones may be narrowed for in one plan."""
 
 
 class Pass:
@@ -34,6 +39,8 @@ class Pass:
         self._keeper = Keeper(self._desk, now)
         self._clearing: Clearing | None = None
         self._cleared = 0
+        self._gathered = 0
+        self._blocked_first: list[JobRecord] = []
         self._tried: set[tuple[tuple[Request, ...], bool]] = set()
         self._arrays: dict[str, int] = {}
         self._steps: list[Step] = []
@@ -56,7 +63,10 @@ class Pass:
             else:
                 self._turn(record)
         self._steps.extend(self._keeper.lapsed())
-        # 9. tidy
+        # 9. elastic jobs
+        self._steps.extend(stretch(self._desk, self._now, self._blocked_first, self._start_late))
+        self._wake_for_elastic()
+        # 10. tidy
         self._steps.extend(self._mover.tidy())
         return Plan(self._world.version, tuple(self._steps), self._wake)
 
@@ -79,6 +89,8 @@ class Pass:
             self._blocked(record, job)
 
     def _site(self, record: JobRecord, job: Job) -> list[Seated] | None:
+        if job.elastic is not None:
+            return seat_elastic(self._desk, job, load_of(self._desk))
         seated = seat_all(self._desk, job, explained=record.job.id == self._explained)
         if seated is not None:
             return seated
@@ -87,6 +99,11 @@ class Pass:
             move, seat = rescued
             self._steps.append(move)
             return [seat]
+        gathered = gather(self._desk, record, self._now, self._gathered)
+        if gathered is not None:
+            self._gathered += len(gathered.moves)
+            self._steps.extend(gathered.moves)
+            return [gathered.seat]
         if self._settings.scatter and job.scatter and len(job.members) == 1:
             return seat_scattered(self._desk, job)
         return None
@@ -100,6 +117,17 @@ class Pass:
         if record.job.array is not None:
             name = record.job.array.name
             self._arrays[name] = self._arrays.get(name, 0) + 1
+
+    def _start_late(self, record: JobRecord) -> Step | None:
+        """Place a job that had its turn already, now that others are narrower."""
+        flavour = self._turns.flavour(record)
+        if isinstance(flavour, Lack):
+            return None
+        seated = seat_all(self._desk, narrowed(record.job, flavour.model))
+        if seated is None:
+            return None
+        self._turns.charge(record, flavour)
+        return place_of(self._desk, record, seated)
 
     def _claim(self, record: JobRecord) -> None:
         """Start on what was cleared for the job, or wait for those who still hold it."""
@@ -158,6 +186,8 @@ class Pass:
             step = self._keeper.reserve(record, job.members, overdue=overdue)
             if step is not None:
                 self._steps.append(step)
+        if len(self._blocked_first) < STRETCHED_FOR:
+            self._blocked_first.append(record)
         self._steps.append(Wait(record.job.id, Gate.FIT, until_ms=self._keeper.shadow_of(record.job.id)))
         if self._turns.is_strict(record):
             self._turns.close(record)
@@ -191,6 +221,15 @@ class Pass:
         if isinstance(wait, Wait) and wait.gate is Gate.BACKOFF:
             self._note_wake(record.not_before_ms)
         self._turns.pass_over(record)
+
+    def _wake_for_elastic(self) -> None:
+        """Look again when the next elastic job may be changed."""
+        rules = self._settings.elastic
+        if rules is not None:
+            for job in self._world.elastic:
+                rested = self._world.jobs[job].resized_ms + rules.dwell_ms
+                if rested > self._now:
+                    self._note_wake(rested)
 
     def _note_wake(self, at: int) -> None:
         self._wake = at if self._wake is None else min(self._wake, at)

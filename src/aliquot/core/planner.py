@@ -9,7 +9,8 @@ A pass in numbers:
     6. who does not fit may stop others for it; what they hold is then kept for it until it starts;
     7. who has waited long gets a reservation at the earliest moment it could start;
     8. else it waits, and in a strict queue so does everything behind it;
-    9. now and then running slices are tidied, under a budget.
+    9. what is left is shared out among elastic jobs, where a change pays;
+    10. now and then running slices are tidied, under a budget.
 `Memo` holds caches only: a plan with a warm memo equals a plan with an empty one.
 """
 
@@ -34,7 +35,7 @@ def plan(world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: 
 
     The placement of the job `explained` names its runner-up, which costs a second look at every node.
     """
-    if not world.pending:
+    if not world.pending and not (world.elastic and settings.elastic):
         return Plan(world.version)
     return Pass(world, settings, now, memo, explained).run()
 

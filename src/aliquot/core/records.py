@@ -28,6 +28,7 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     not_before_ms: int = 0
     refusals: int = 0
     granted_ms: int = 0  # of this attempt
+    resized_ms: int = 0  # when its width last changed, or it was granted
     evictions: int = 0
     evicting: Evicting | None = None  # this attempt is being stopped for others
     waits_for: tuple[After, ...] = ()  # what has not come true yet
@@ -63,6 +64,7 @@ class NodeRecord(msgspec.Struct, frozen=True):
     up: bool = True
     drained: bool = False
     faulty: frozenset[CardId] = frozenset()
+    crowd: tuple[tuple[CardId, int, int], ...] = ()  # taken beyond all grants: card, compute milli, MiB
     index_of: dict[CardId, int] = {}
 
 
@@ -81,6 +83,7 @@ class Tally(msgspec.Struct, frozen=True):
     asked_milli: int = 0  # cards asked for, in milli-cards
     granted: int = 0
     moved: int = 0
+    moves_ms: tuple[int, ...] = ()  # when the moves of the last hour were made
     tidied: int = 0  # the `asked_milli` at which grants were last tidied
 
 
@@ -90,7 +93,8 @@ class Frozen(msgspec.Struct, frozen=True):
     `residents[row]`: who holds something on that row. `strained`: rows that offer less than their node
     minus their bookings, since it is closed, faulty or over-committed. `waiting` is `pending` by queue,
     `kept` the room kept for waiting jobs, oldest first. `usage` is what (queue, model) is charged
-    for; `past` its decayed milli-cards; `arrays` counts who holds something.
+    for; `past` its decayed milli-cards; `arrays` counts who holds
+    something, `elastic` are the elastic jobs that hold something, as they started.
     """
 
     version: int
@@ -112,6 +116,7 @@ class Frozen(msgspec.Struct, frozen=True):
     usage: immutables.Map[tuple[str, str], Asked] = immutables.Map()
     past: immutables.Map[str, Account] = immutables.Map()
     arrays: immutables.Map[str, int] = immutables.Map()
+    elastic: tuple[JobId, ...] = ()
 
     @property
     def node_count(self) -> int:

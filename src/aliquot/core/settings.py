@@ -16,7 +16,10 @@ HOUR_MS: Final = 3_600_000
 __all__ = [
     "HOUR_MS",
     "Backfill",
+    "Defrag",
     "Discipline",
+    "EfficiencyFloor",
+    "ElasticRules",
     "MixSource",
     "Movable",
     "Objectives",
@@ -103,6 +106,37 @@ class Preemption(msgspec.Struct, frozen=True):
     per_plan: int = 64  # beneficiaries looked at in one plan
 
 
+class ElasticRules(msgspec.Struct, frozen=True):
+    """`change_milli` of a job's slowness is what its stop costs. Defaults: chosen on Pollux workloads 1-4."""
+
+    change_milli: int = 120
+    dwell_ms: int = 120_000
+    evenness_milli: int = 500
+
+
+class EfficiencyFloor(msgspec.Struct, frozen=True):
+    """Least speed per card, relative to the narrowest width: rises linearly between two loads."""
+
+    at_low_milli: int = 500
+    at_high_milli: int = 900
+    low_load_milli: int = 500
+    high_load_milli: int = 950
+
+    def at(self, load_milli: int) -> float:
+        """The floor at a load: 0.5 up to half load, 0.7 at 725, 0.9 from 950 on."""
+        span = self.high_load_milli - self.low_load_milli
+        part = min(max(load_milli - self.low_load_milli, 0), span) / span
+        return (self.at_low_milli + (self.at_high_milli - self.at_low_milli) * part) / 1000
+
+
+class Defrag(msgspec.Struct, frozen=True):
+    """Running movable jobs may be moved for one that is wider than any node has room for."""
+
+    moves_an_hour: int = 20
+    after_ms: int = 300_000  # a job must have waited this long
+    pause_ms: int = 30_000  # what a move costs each card, beside the job's own restart
+
+
 class Rates(msgspec.Struct, frozen=True):
     """What a card of a model is worth: thousandths of the reference card, and cents a month."""
 
@@ -130,6 +164,9 @@ class Settings(msgspec.Struct, frozen=True):
     backfill: Backfill | None = None  # None: no reservations
     overrun: Overrun = Overrun()
     preemption: Preemption | None = None  # None: nothing is stopped for another
+    elastic: ElasticRules | None = None  # None: an elastic job keeps the width it started with
+    defrag: Defrag | None = None  # None: nothing is moved together for a wide job
+    floor: EfficiencyFloor = EfficiencyFloor()
     rates: Rates = Rates()
     objectives: Objectives | None = None  # None: nobody weighed them; else what the values above follow from
     slices: tuple[SliceClass, ...] = ()

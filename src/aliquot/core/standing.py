@@ -12,6 +12,7 @@ from aliquot.core.charging import Flavour, Names, amounts_of, flavours_of, names
 from aliquot.core.decay import Account, level_at
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
+from aliquot.core.promise import due_ms
 from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, size_of
 from aliquot.core.queueing.quota import Book, charge_of
@@ -93,9 +94,9 @@ class Standing:
     def _sync_waiting(self, world: Frozen) -> None:
         firm = frozenset(kept.job for kept in world.kept if kept.firm)
         for job in sorted(firm ^ self._firm):
-            waiting = self.lineup.jobs.get(job)
-            if waiting is not None:
-                self.lineup.enter(waiting._replace(tier=_tier(world.jobs[job].job, firm)))
+            waiting, record = self.lineup.jobs.get(job), world.jobs.get(job)
+            if waiting is not None and record is not None:  # one that started on its keep may be over by now
+                self.lineup.enter(waiting._replace(tier=_tier(record.job, firm)))
         self._firm = firm
         changed = [queue for queue, line in world.waiting.items() if self._lines.get(queue) is not line]
         gone = [queue for queue in self._lines if queue not in world.waiting]
@@ -118,7 +119,7 @@ class Standing:
         rules = settings.backfill
         overdue = False
         if rules is not None:
-            due = job.submitted_ms + _patience(job, rules)
+            due = overdue_from(job, rules)
             overdue = due <= self.now
             if not overdue:
                 heappush(self._overdue, (due, job.id))
@@ -155,14 +156,17 @@ class Standing:
 
 
 def is_overdue(record: JobRecord, settings: Settings, now: int) -> bool:
-    """Whether a job has waited so long that size and priority no longer count in its queue."""
-    rules, job = settings.backfill, record.job
-    return rules is not None and now - job.submitted_ms >= _patience(job, rules)
+    """Whether a job has waited so long that size no longer counts in its queue, or must not wait longer."""
+    rules = settings.backfill
+    return rules is not None and now >= overdue_from(record.job, rules)
 
 
-def _patience(job: Job, rules: Backfill) -> int:
+def overdue_from(job: Job, rules: Backfill) -> int:
+    """When `job` becomes overdue: after its patience, or before its bounds are in danger."""
     wide = len(job.members) > 1 or job.members[0].cards >= rules.wide_cards
-    return rules.overdue_wide_ms if wide else rules.overdue_ms
+    usual = job.submitted_ms + (rules.overdue_wide_ms if wide else rules.overdue_ms)
+    bound = due_ms(job)
+    return usual if bound is None else min(usual, bound)
 
 
 def _tier(job: Job, firm: frozenset[JobId]) -> Tier:

@@ -139,6 +139,14 @@ class Withdraw(msgspec.Struct, frozen=True):
     others: tuple[JobId, ...] = ()  # whose end made it so
 
 
+class Resize(msgspec.Struct, frozen=True):
+    """Let a running elastic job go on with `placements`: all it will hold, wider or narrower than now."""
+
+    job: JobId
+    attempt: int
+    placements: tuple[Placement, ...]
+
+
 class Kill(msgspec.Struct, frozen=True):
     """End the processes of an attempt. Derived from a recorded intent, so it may be repeated.
 
@@ -189,7 +197,10 @@ class Tidy(msgspec.Struct, frozen=True):
     asked_milli: int
 
 
-Step = Place | Move | Reserve | Unreserve | Evict | Withdraw | Kill | Wait | Tidy
+Work = Start | Kill | Move | Resize
+"""What an engine is told to do, derived from recorded intents."""
+
+Step = Place | Move | Reserve | Unreserve | Evict | Withdraw | Resize | Kill | Wait | Tidy
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -41,6 +41,9 @@ class Turns(Protocol):
     def admit(self, record: JobRecord, flavour: Flavour) -> None:
         """It starts, or room is made for it."""
 
+    def charge(self, record: JobRecord, flavour: Flavour) -> None:
+        """It starts after all, though it had its answer: its queue is charged."""
+
     def hold(self, record: JobRecord) -> bool:
         """It waits for what its nominal promises; what others borrowed of that is not lent again.
 
@@ -92,6 +95,9 @@ class PlainTurns:
     def admit(self, record: JobRecord, flavour: Flavour) -> None:
         """It starts."""
         self._next = next(self._order, None)
+
+    def charge(self, record: JobRecord, flavour: Flavour) -> None:
+        """There are no quotas."""
 
     def hold(self, record: JobRecord) -> bool:
         """Nothing is promised."""
@@ -173,6 +179,10 @@ class TreeTurns:
         """It starts: its queue is charged in the book of this pass."""
         self._lineup.admit(self._lineup.jobs[record.job.id]._replace(charge=flavour.charge))
 
+    def charge(self, record: JobRecord, flavour: Flavour) -> None:
+        """In the book of this pass."""
+        self._book.add(self._lineup.jobs[record.job.id].leaf, flavour.charge)
+
     def hold(self, record: JobRecord) -> bool:
         """Only what its own nominal covers is held; the pool itself promises nothing."""
         waiting = self._lineup.jobs[record.job.id]
@@ -203,6 +213,15 @@ class TreeTurns:
         leaf = self._lineup.jobs[record.job.id].leaf
         own = self.standing.tree.discipline[leaf]
         return self._strict if own is None else own is Discipline.STRICT
+
+
+def line_up(turns: Turns) -> list[JobId]:
+    """All who wait, in the order a pass looks at them while none of them starts. Uses `turns` up."""
+    line = []
+    while (record := turns.first()) is not None:
+        line.append(record.job.id)
+        turns.pass_over(record)
+    return line
 
 
 class StandingMemo:

@@ -15,6 +15,7 @@ from aliquot.core import lifecycle
 from aliquot.core.accounts import Accounts, ask_of
 from aliquot.core.edges import Edges, Freed
 from aliquot.core.events import (
+    CardsCrowded,
     CardsFaulty,
     Ended,
     EpochBegan,
@@ -28,26 +29,30 @@ from aliquot.core.events import (
     NodeJoined,
     NodeLost,
     Reserved,
+    Resized,
     Started,
     StartRefused,
     Stopping,
     Tidied,
     Unreserved,
 )
-from aliquot.core.grants import Grant, GrantState
+from aliquot.core.grants import GrantState, Placement
 from aliquot.core.holdings import Holdings
 from aliquot.core.ids import GrantId, JobId
-from aliquot.core.jobs import Request
+from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.lines import Lines
+from aliquot.core.pace import as_granted
 from aliquot.core.records import (
+    Asked,
     Epoch,
     Frozen,
     JobRecord,
     Kept,
     Tally,
 )
-from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.settings import HOUR_MS
+from aliquot.core.steps import Kill, Move, Resize, Start, Work
 from aliquot.core.units import FULL
 
 BACKOFF_MS = 1000
@@ -67,6 +72,8 @@ class World(Holdings):
         self.accounts = Accounts(half_life_ms)
         self.edges = Edges()
         self._window: deque[Request] = deque(maxlen=window)
+        self._elastic: dict[JobId, None] = {}
+        self._owed_sizes: dict[JobId, None] = {}
         self._owed: dict[JobId, None] = {}
         self._owed_moves: dict[GrantId, None] = {}
 
@@ -92,6 +99,7 @@ class World(Holdings):
             self.accounts.usage,
             self.accounts.past,
             self.accounts.arrays,
+            tuple(self._elastic),
         )
 
     def apply(self, event: Event) -> None:
@@ -108,9 +116,9 @@ class World(Holdings):
         """The requests of the sliding window with their counts, most frequent first, then first seen."""
         return tuple(Counter(self._window).most_common())
 
-    def outstanding(self) -> list[Start | Kill | Move]:
+    def outstanding(self) -> list[Work]:
         """Steps derived from recorded intents that no event has confirmed yet, oldest first."""
-        steps: list[Start | Kill | Move] = []
+        steps: list[Work] = []
         for job_id in self._owed:
             record = self.jobs[job_id]
             if record.phase is Phase.STARTING:
@@ -120,6 +128,9 @@ class World(Holdings):
                 evicting = record.evicting
                 grace = 0 if evicting is None else evicting.grace_ms
                 steps.append(Kill(job_id, record.attempt, grace, evicting is not None))
+        for job_id in self._owed_sizes:
+            placements = tuple(grant.placement for grant in self.grants[job_id])
+            steps.append(Resize(job_id, self.jobs[job_id].attempt, placements))
         for held in self._owed_moves:
             grant = self.grants[held.job][held.member]
             steps.append(Move(held.job, held.attempt, held.member, grant.placement))
@@ -147,18 +158,21 @@ class World(Holdings):
     def _granted(self, event: Granted) -> None:
         if not self._turn(event.job, event.attempt, News.GRANTED, event.at):
             return
-        grants = []
-        for member, placement in enumerate(event.placements):
-            held = GrantId(event.job, event.attempt, member)
-            seat = self._seat(placement)
-            grants.append(Grant(held, GrantState.ASSUMED, placement, seat))
-            self._sit(held, seat)
+        self._seat_members(event.job, event.attempt, event.placements, GrantState.ASSUMED)
         self.tally = replace(self.tally, granted=self.tally.granted + 1)
-        self.grants = self.grants.set(event.job, tuple(grants))
         record = self.jobs[event.job]
-        asked = ask_of(record.job, self._models(event.placements, len(record.job.members)))
-        self.jobs = self.jobs.set(event.job, replace(record, asked=asked, granted_ms=event.at))
-        self.accounts.open(record.job, asked, event.at)
+        asked = self._charge(record.job, event.placements, event.at)
+        self.jobs = self.jobs.set(
+            event.job, replace(record, asked=asked, granted_ms=event.at, resized_ms=event.at)
+        )
+        if record.job.elastic is not None:
+            self._elastic[event.job] = None
+
+    def _charge(self, job: Job, placements: tuple[Placement, ...], at: int) -> tuple[Asked, ...]:
+        """Charge the queue of `job` for what it asks at the width it was granted."""
+        asked = ask_of(as_granted(job, placements), self._models(placements, len(job.members)))
+        self.accounts.open(job, asked, at)
+        return asked
 
     def _moved(self, event: Moved) -> None:
         record, grants = self.jobs.get(event.job), self.grants.get(event.job)
@@ -170,11 +184,30 @@ class World(Holdings):
         seat = self._seat(event.placement)
         self._leave(old)
         self._sit(old.id, seat)
-        self.tally = replace(self.tally, moved=self.tally.moved + 1)
+        lately = (*(at for at in self.tally.moves_ms if at > event.at - HOUR_MS), event.at)
+        self.tally = replace(self.tally, moved=self.tally.moved + 1, moves_ms=lately)
         self._replace(old, replace(old, placement=event.placement, seat=seat))
         self._owed_moves[old.id] = None
 
+    def _resized(self, event: Resized) -> None:
+        record, grants = self.jobs.get(event.job), self.grants.get(event.job)
+        if record is None or grants is None or record.attempt != event.attempt:
+            return
+        unchanged = event.placements == tuple(grant.placement for grant in grants)
+        if record.phase is not Phase.RUNNING or unchanged:
+            return
+        for grant in grants:
+            self._leave(grant)
+            self._owed_moves.pop(grant.id, None)
+        self._seat_members(event.job, event.attempt, event.placements, GrantState.RUNNING)
+        self.accounts.close(record.job, record.asked, event.at)
+        asked = self._charge(record.job, event.placements, event.at)
+        self.jobs = self.jobs.set(event.job, replace(record, asked=asked, resized_ms=event.at))
+        self._owed_sizes[event.job] = None
+
     def _started(self, event: Started) -> None:
+        if event.job in self._owed_sizes and self.jobs[event.job].attempt == event.attempt:
+            del self._owed_sizes[event.job]
         for grant in self.grants.get(event.job, ()):
             if grant.id.attempt == event.attempt:
                 self._owed_moves.pop(grant.id, None)
@@ -291,6 +324,8 @@ class World(Holdings):
             self._leave(grant)
             self._owed_moves.pop(grant.id, None)
         self.grants = self.grants.delete(job_id)
+        self._elastic.pop(job_id, None)
+        self._owed_sizes.pop(job_id, None)
 
 
 _APPLY: dict[type, Callable[..., None]] = {
@@ -298,10 +333,12 @@ _APPLY: dict[type, Callable[..., None]] = {
     NodeLost: Holdings._node_lost,
     NodeDrained: Holdings._node_drained,
     CardsFaulty: Holdings._cards_faulty,
+    CardsCrowded: Holdings._cards_crowded,
     JobSubmitted: World._submitted,
     JobCancelled: World._cancelled,
     Granted: World._granted,
     Moved: World._moved,
+    Resized: World._resized,
     Started: World._started,
     StartRefused: World._refused,
     Stopping: World._stopping,

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from aliquot.core.room.elastic import ElasticJob, ElasticRules, share_cards
+from aliquot.core.room.elastic import ElasticJob, share_cards
+from aliquot.core.settings import ElasticRules
 from aliquot.core.room.seats import Seats, seat_jobs
 from aliquot.traces.published.pollux_model import CARDS_PER_NODE, NODES, Nodes, Run, Shape
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from aliquot.core.errors import SpecError
+from aliquot.core.settings import ElasticRules
 
 WAITING_SLOWNESS: Final = 1000.0
 """Slowness of a job without cards; one at its smallest size has 1."""
@@ -36,14 +35,6 @@ class ElasticJob(NamedTuple):
     held: int = 0
     rested_ms: int = 0
     weight: float = 1.0
-
-
-class ElasticRules(msgspec.Struct, frozen=True):
-    """`change_milli` of a job's slowness is what its stop costs. Defaults: chosen on Pollux workloads 1-4."""
-
-    change_milli: int = 120
-    dwell_ms: int = 120_000
-    evenness_milli: int = 500
 
 
 class Change(NamedTuple):

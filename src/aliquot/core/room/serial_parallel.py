@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import msgspec
-
 from aliquot.core.errors import SpecError
+from aliquot.core.settings import EfficiencyFloor
 
 FULL_MILLI = 1000
 
@@ -25,21 +24,6 @@ class Width(NamedTuple):
     cards: int
     speed: float
     wait_ms: int = 0
-
-
-class EfficiencyFloor(msgspec.Struct, frozen=True):
-    """Least speed per card, relative to the narrowest width: rises linearly between two loads."""
-
-    at_low_milli: int = 500
-    at_high_milli: int = 900
-    low_load_milli: int = 500
-    high_load_milli: int = 950
-
-    def at(self, load_milli: int) -> float:
-        """The floor at a load: 0.5 up to half load, 0.7 at 725, 0.9 from 950 on."""
-        span = self.high_load_milli - self.low_load_milli
-        part = min(max(load_milli - self.low_load_milli, 0), span) / span
-        return (self.at_low_milli + (self.at_high_milli - self.at_low_milli) * part) / FULL_MILLI
 
 
 class Task(NamedTuple):

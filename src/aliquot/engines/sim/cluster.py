@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from aliquot.core.events import Event
 from aliquot.core.forecast import Forecast
-from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.steps import Work
 
 
 class SimCluster:
@@ -32,6 +32,6 @@ class SimCluster:
         """The next instant's events; empty when nothing will ever happen again."""
         return self.forecast.observe()
 
-    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
+    def carry_out(self, steps: Sequence[Work]) -> None:
         """Begin the steps in virtual time."""
         self.forecast.carry_out(steps)

@@ -1,0 +1,208 @@
+"""Elastic jobs: the width one starts with, and the widths those that run are given anew.
+
+A job starts with the widest width that has room now and uses its cards well enough at the present load
+(`room.serial_parallel`). Once all turns are given, what is left and what elastic jobs hold is shared out anew
+(`room.elastic`): whoever keeps its width keeps its cards, a change costs its pause and is made seldom, and
+what is kept for others is not touched. A gang grows and shrinks by members, a job of one member on its node;
+where that node has no room for more, nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from aliquot.core.grants import Grant, Seat, bits
+from aliquot.core.jobs import Job
+from aliquot.core.lifecycle import Phase
+from aliquot.core.memo import need_of
+from aliquot.core.pace import width_of
+from aliquot.core.records import JobRecord
+from aliquot.core.room.elastic import ElasticJob, share_cards
+from aliquot.core.room.serial_parallel import Width, choose_width
+from aliquot.core.seating import seat_all
+from aliquot.core.settings import ElasticRules
+from aliquot.core.siting import Desk, Seated
+from aliquot.core.steps import Resize, Step
+
+TryJob = Callable[[JobRecord], Step | None]
+"""Places one waiting job on the draft, if it has room now."""
+
+
+class _Stretchable(NamedTuple):
+    """A running elastic job: what it holds, and how many cards one unit of its width is."""
+
+    record: JobRecord
+    grants: tuple[Grant, ...]
+    unit: int
+    width: int
+
+
+def seat_elastic(desk: Desk, job: Job, load_milli: int) -> list[Seated] | None:
+    """Seats at the best width that has room now; None where not even the first has."""
+    assert job.elastic is not None
+    work = float(job.estimate_ms or 1)
+    left = [
+        Width(cards, float(speed))
+        for cards, speed in zip(job.elastic.widths, job.elastic.speeds_milli, strict=True)
+    ]
+    while left:
+        best = choose_width(left, work, load_milli, desk.settings.floor)
+        seated = seat_all(desk, job.sized(best.cards))
+        if seated is not None:
+            return seated
+        left = [width for width in left if width.cards < best.cards]
+    return None
+
+
+def load_of(desk: Desk) -> int:
+    """Cards that somebody holds, of all that may be used, in milli."""
+    usable = idle = 0
+    for chunk in desk.draft.chunks:
+        usable += sum(mask.bit_count() for mask in chunk.usable.tolist())
+        idle += sum(mask.bit_count() for mask in (chunk.idle & chunk.usable).tolist())
+    return 1000 * (usable - idle) // usable if usable else 1000
+
+
+def stretch(desk: Desk, now: int, waiting: Sequence[JobRecord], seat: TryJob) -> list[Step]:
+    """New widths of running elastic jobs, booked on the desk's draft, and the steps of those who start by it.
+
+    `waiting` had no room in their turns; `seat` places one of them if it has now. Widths are given up only
+    where somebody starts, or grows, by it.
+    """
+    rules = desk.settings.elastic
+    running = [] if rules is None else _running(desk)
+    if rules is None or not running:
+        return []
+    shares = _shares(desk, running, waiting, rules, now)
+    mark = desk.mark()
+    steps: list[Step] = [
+        _shrink(desk, job, width) for job, width in zip(running, shares, strict=False) if width < job.width
+    ]
+    started = [step for record in waiting if (step := seat(record)) is not None] if steps else []
+    grown: list[Step] = []
+    for job, width in zip(running, shares, strict=False):
+        if width > job.width:
+            step = _grow(desk, job, width)
+            if step is not None:
+                grown.append(step)
+    if steps and not started and not grown:
+        desk.rollback(mark)
+        return []
+    return [*steps, *started, *grown]
+
+
+def _running(desk: Desk) -> list[_Stretchable]:
+    found = []
+    for job in desk.world.elastic:
+        record, grants = desk.world.jobs[job], desk.world.grants[job]
+        if record.phase is not Phase.RUNNING or record.job.elastic is None:
+            continue
+        if any(grant.seat is None or not desk.draft.can_release(grant.seat) for grant in grants):
+            continue
+        width = width_of(record.job, [grant.placement for grant in grants])
+        if width in record.job.elastic.widths and all(grant.placement.whole for grant in grants):
+            unit = record.job.members[0].cards if len(record.job.members) > 1 else 1
+            found.append(_Stretchable(record, grants, max(1, unit), width))
+    return found
+
+
+def _shares(
+    desk: Desk,
+    running: list[_Stretchable],
+    waiting: Sequence[JobRecord],
+    rules: ElasticRules,
+    now: int,
+) -> list[int]:
+    """The width of each that runs, counted beside those that wait; in cards, so that units may differ."""
+    jobs = []
+    for job in running:
+        elastic = job.record.job.elastic
+        assert elastic is not None
+        jobs.append(
+            ElasticJob(
+                tuple(width * job.unit for width in elastic.widths),
+                tuple(float(speed) for speed in elastic.speeds_milli),
+                job.width * job.unit,
+                now - job.record.resized_ms,
+            )
+        )
+    held = sum(job.held for job in jobs)
+    for record in waiting:
+        asked = sum(request.cards for request in record.job.members)
+        if asked:
+            jobs.append(ElasticJob((asked,), (1000.0,)))
+    cards = share_cards(jobs, held + _idle(desk), rules)
+    return [given // job.unit for given, job in zip(cards, running, strict=False)]
+
+
+def _idle(desk: Desk) -> int:
+    return sum(
+        mask.bit_count() for chunk in desk.draft.chunks for mask in (chunk.idle & chunk.usable).tolist()
+    )
+
+
+def _shrink(desk: Desk, job: _Stretchable, width: int) -> Resize:
+    """Give back the last members, or the cards that leave the best linked set."""
+    if len(job.record.job.members) > 1:
+        for grant in job.grants[width:]:
+            assert grant.seat is not None
+            desk.release(grant.seat)
+        return _resize(desk, job, [grant.seat for grant in job.grants[:width] if grant.seat is not None])
+    (grant,) = job.grants
+    assert grant.seat is not None
+    seat = _part(desk, job.record.job.sized(width), grant.seat, grant.seat.mask)
+    assert seat is not None
+    desk.release(grant.seat)
+    desk.book(seat)
+    return _resize(desk, job, [seat])
+
+
+def _grow(desk: Desk, job: _Stretchable, width: int) -> Resize | None:
+    """More members wherever they fit, or more cards on the same node; None where there is no room."""
+    if len(job.record.job.members) > 1:
+        mark = desk.mark()
+        seats = [grant.seat for grant in job.grants if grant.seat is not None]
+        for request in job.record.job.members[job.width : width]:
+            more = desk.seat(request)
+            if more is None:
+                desk.rollback(mark)
+                return None
+            seats.append(more.seat)
+        return _resize(desk, job, seats)
+    (grant,) = job.grants
+    assert grant.seat is not None
+    mark = desk.mark()
+    desk.release(grant.seat)
+    chunk, place = desk.draft.ledger.readable(grant.seat.row)
+    seat = _part(desk, job.record.job.sized(width), grant.seat, int(chunk.idle[place] & chunk.usable[place]))
+    if seat is None or not desk.draft.fits(seat):
+        desk.rollback(mark)
+        return None
+    desk.book(seat)
+    return _resize(desk, job, [seat])
+
+
+def _part(desk: Desk, job: Job, held: Seat, free: int) -> Seat | None:
+    """The seat of the only member of `job` on cards of `free` on the row of `held`, keeping what it can."""
+    (request,) = job.members
+    option, shape = desk.memo.options(request)[0]
+    chunk, place = desk.draft.ledger.readable(held.row)
+    kind = int(chunk.kind[place])
+    free &= shape.eligible[kind]
+    kept = held.mask & free
+    if free.bit_count() < request.cards:
+        return None
+    if kept.bit_count() <= request.cards:
+        mask = desk.choose_cards(kind, free, request.cards, need_of(request))
+        if kept & ~mask:  # the best set leaves cards it has: add to them instead
+            extra = [1 << card for card in bits(free & ~kept)][: request.cards - kept.bit_count()]
+            mask = kept | sum(extra)
+    else:
+        mask = desk.choose_cards(kind, kept, request.cards, need_of(request))
+    return desk.seat_at(option, shape, held.row, mask) if mask else None
+
+
+def _resize(desk: Desk, job: _Stretchable, seats: list[Seat]) -> Resize:
+    placements = tuple(desk.placement(seat) for seat in seats)
+    return Resize(job.record.job.id, job.record.attempt, placements)
