@@ -1,7 +1,8 @@
 """Room made for a waiting job by stopping others: who they are, what it costs, and where the job then sits.
 
 It answers and changes nothing: the draft is as before, and what it finds is booked and kept by the planner.
-Within one plan nobody is offered twice, and whoever is being stopped already counts as gone from its queue.
+Within one plan nobody is offered twice. Whoever is being stopped already counts as gone, from its queue and
+from its cards, as far as these are not kept for somebody: nobody else is stopped for what comes free anyway.
 
 Spot work may be stopped for anybody but spot work, which stops nobody. Without quotas strictly lower priority
 decides, anywhere. With them it decides inside a queue, and between queues the rules of `room.reclaim` do.
@@ -16,21 +17,25 @@ from aliquot.core.charging import Flavour, amounts_of, flavours_of, names_of, na
 from aliquot.core.grants import Grant, GrantState, Seat
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
+from aliquot.core.lifecycle import Phase
 from aliquot.core.linking import Need
 from aliquot.core.placement.cells import Cells
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.queueing.quota import Book, Charge, charge_of
 from aliquot.core.queueing.tree import QueueTree, home_of
-from aliquot.core.records import Asked, Frozen, JobRecord
-from aliquot.core.room.reclaim import Claim, Right
+from aliquot.core.records import Asked, Frozen, JobRecord, seat_of
+from aliquot.core.room.reclaim import Claim
+from aliquot.core.room.tenants import Tenant, Tenants, open_pool, victim_cost
 from aliquot.core.room.vacancy import Wish
-from aliquot.core.room.victims import Candidate, Found, rank_of, search, victim_cost
+from aliquot.core.room.victims import Found, search
 from aliquot.core.seating import seat_all
 from aliquot.core.settings import Preemption
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.steps import Cause, Evict
 
 _HELD: Final = (GrantState.RUNNING, GrantState.BOUND, GrantState.ASSUMED)
+_LATE: Final = 2
+"""What has been ending for so many times the grace is not waited for any more."""
 
 
 class Cleared(NamedTuple):
@@ -71,51 +76,66 @@ class Clearing:
         self._desk, self._rules, self._now = desk, rules, now
         self._accounts = None if tree is None or book is None else _Accounts(desk, tree, book)
         self._world = world
-        self._tenants: list[_Tenant] | None = None
+        self._gone: set[JobId] = set()
+        self._in_vain: set[tuple[object, ...]] = set()
         self._leaving: list[
             tuple[str, tuple[Asked, ...]]
         ] = []  # (queue, what it is charged) of who is stopped
-        self._gone: set[JobId] = set()
-        self._in_vain: set[tuple[object, ...]] = set()
+        self._ending: list[Seat] = []  # what they hold
+        self._promised: dict[JobId, tuple[Seat, ...]] = _firm_seats(world)
+        self._scanned: Tenants | None = None
 
     def bar(self, job: JobId) -> None:
         """`job` is not to be stopped in this plan: it was moved, and sits where the world does not know."""
         self._gone.add(job)
 
+    def is_taken(self, job: JobId) -> bool:
+        """Whether `job` is stopped in this plan, or barred: it should not be moved or resized then."""
+        return job in self._gone
+
     def clear(self, record: JobRecord, flavour: Flavour | None = None) -> Cleared | None:
         """How to let the job of `record` start, charged as `flavour`; None: it can't.
 
-        Without a `flavour` the first does by which it can. No victims where there is room already.
+        Without a `flavour` the first does by which it can. No victims where there is room, or will be as soon
+        as those are gone who are being stopped anyway.
         """
-        if flavour is not None:
-            return self._clear(record, flavour)
-        flavours = (Flavour("", ()),) if self._accounts is None else self._accounts.flavours(record.job)
-        found = (self._clear(record, flavour) for flavour in flavours)
-        return next((cleared for cleared in found if cleared is not None), None)
+        tenants = self._tenants()
+        mark = self._desk.mark()
+        self._foresee(record.job.id)
+        try:
+            if flavour is not None:
+                return self._clear(record, flavour, tenants)
+            flavours = (Flavour("", ()),) if self._accounts is None else self._accounts.flavours(record.job)
+            found = (self._clear(record, flavour, tenants) for flavour in flavours)
+            return next((cleared for cleared in found if cleared is not None), None)
+        finally:
+            self._desk.rollback(mark)
 
-    def _clear(self, record: JobRecord, flavour: Flavour) -> Cleared | None:
-        job = narrowed(record.job, flavour.model)
+    def _clear(self, record: JobRecord, flavour: Flavour, tenants: Tenants) -> Cleared | None:
+        job = _least(narrowed(record.job, flavour.model))
         bench = _Bench(self._desk, job)
         claim = self._claim(job, flavour.charge)
         if (claim is None or claim.is_met()) and bench.seats(()):
+            if self._ending:
+                self._promised[record.job.id] = tuple(seat.seat for seat in bench.seated)
             return Cleared((), bench.seated)
         alike = (job.queue, job.priority, job.spot, job.spread, job.minimum, job.members, flavour)
         if job.spot or alike in self._in_vain:
             return None
-        found = self._search(job, claim, bench)
+        found = self._search(job, claim, bench, tenants)
         if found is None:
             self._in_vain.add(alike)
             return None
         return self._cleared(record, found, bench)
 
-    def _search(self, job: Job, claim: Claim | None, bench: _Bench) -> Found | None:
-        candidates = self._candidates(job, claim)
-        if not candidates:
-            return None
+    def _search(self, job: Job, claim: Claim | None, bench: _Bench, tenants: Tenants) -> Found | None:
+        priority = job.priority if self._desk.settings.by_priority else None
+        gone = [at for at, one in enumerate(tenants.all) if one.job in self._gone] if self._gone else []
+        pool = open_pool(tenants, self._rules, priority=priority, gone=gone, claim=claim)
         members = job.members[: job.least]
         limits = (1, None) if job.spread and len(members) > 1 else (None,)
-        for each in limits:
-            found = search(members, candidates, bench, claim=claim, most=self._rules.most_victims, each=each)
+        for each in limits if not pool.is_empty else ():
+            found = search(members, pool, bench, claim=claim, most=self._rules.most_victims, each=each)
             if found is not None:
                 return found
         return None
@@ -127,79 +147,62 @@ class Clearing:
         for one in found.victims:
             victim = self._world.jobs[one.job]
             self._gone.add(one.job)
-            self._leaving.append((victim.job.queue, victim.asked))
-            cause = _cause(one, self._accounts, record.job)
-            victims.append(
-                Evict(one.job, victim.attempt, cause, record.job.id, self._rules.grace_ms, one.cost)
-            )
+            self._leave(victim, one.seats)
+            cause = _cause(one, self._accounts, record.job, self._rules)
+            grace = self._rules.grace_ms
+            victims.append(Evict(one.job, victim.attempt, cause, record.job.id, grace, one.cost))
+        self._promised[record.job.id] = tuple(seat.seat for seat in seated)
         return Cleared(tuple(victims), seated, found.compared, found.next_cost, found.is_bounded)
 
     def _claim(self, job: Job, charge: Charge) -> Claim | None:
         """The accounts as they are without all who are being stopped."""
-        if self._accounts is None:
+        accounts = self._accounts
+        if accounts is None:
             return None
-        self._scan()
-        claim = Claim(
-            self._accounts.book, self._accounts.leaf(job.queue), charge, reclaim=self._rules.reclaim
-        )
+        claim = Claim(accounts.book, accounts.leaf(job.queue), charge, reclaim=self._rules.reclaim)
         for queue, asked in self._leaving:
-            claim.book.remove(self._accounts.leaf(queue), self._accounts.charge(asked))
+            claim.book.remove(accounts.leaf(queue), accounts.charge(asked))
         return claim
 
-    def _candidates(self, job: Job, claim: Claim | None) -> list[Candidate]:
-        """Who may be stopped for `job`, in a fixed order."""
-        found = []
-        rights: dict[tuple[int, Charge], tuple[Right, int] | None] = {}
-        own = -1 if self._accounts is None else self._accounts.leaf(job.queue)
-        by_priority = self._rules.lower_priority and self._desk.settings.by_priority
-        for one in self._scan():
-            if one.job in self._gone:
-                continue
-            right, share = None, 0
-            if one.spot and self._rules.spot:
-                right = Right.SPOT
-            elif claim is None or one.leaf == own:
-                right = Right.RANK if by_priority and one.priority < job.priority else None
-            else:
-                key = (one.leaf, one.charge)
-                if key not in rights:
-                    rights[key] = claim.right(*key)
-                if (known := rights[key]) is not None:
-                    right, share = known
-            if right is not None:
-                rank = rank_of(right, share, one.priority)
-                found.append(
-                    Candidate(one.job, rank, one.cost, one.seats, one.leaf, one.charge, right, one.submitted)
-                )
-        return found
+    def _foresee(self, job: JobId) -> None:
+        """The draft as it will be once those are gone who are being stopped, less what is kept for others."""
+        if not self._ending:
+            return
+        for seat in self._ending:
+            self._desk.release(seat)
+        for holder, seats in self._promised.items():
+            for seat in seats:
+                rest = None if holder == job else _rest_of(self._desk, seat)
+                if rest is not None:
+                    self._desk.book(rest)
 
-    def _scan(self) -> list[_Tenant]:
+    def _tenants(self) -> Tenants:
         """All who may be stopped for somebody, in the order of rows; worked out once."""
-        if self._tenants is None:
-            self._tenants = []
-            for job_id in _residents(self._world):
-                record = self._world.jobs[job_id]
-                if record.evicting is not None:
-                    self._leaving.append((record.job.queue, record.asked))
-                    continue
+        if self._scanned is None:
+            found = []
+            for record in _residents(self._world):
                 cost = victim_cost(record, self._now, self._rules)
-                seats = None if cost is None else _free_seats(self._desk, self._world.grants[job_id])
-                if cost is not None and seats:
-                    self._tenants.append(_tenant(record, cost, seats, self._accounts))
-        return self._tenants
+                if cost is not None:
+                    seats = _seats_of(self._desk, self._world.grants[record.job.id], _HELD)
+                    if seats:
+                        found.append(_tenant(record, cost, seats, self._accounts))
+                elif record.phase is Phase.STOPPING:
+                    self._note_ending(record)
+            self._scanned = Tenants(found)
+        return self._scanned
 
+    def _note_ending(self, record: JobRecord) -> None:
+        late = self._now - record.since_ms > _LATE * max(self._rules.grace_ms, 1)
+        grants = self._world.grants[record.job.id]
+        seats = None if late else _seats_of(self._desk, grants, (GrantState.TERMINATING,))
+        if record.evicting is not None:
+            self._leave(record, seats or ())
+        elif seats:
+            self._ending += seats
 
-class _Tenant(NamedTuple):
-    """A running job that somebody could stop."""
-
-    job: JobId
-    cost: int
-    seats: tuple[Seat, ...]
-    spot: bool
-    priority: int
-    submitted: tuple[int, int]
-    leaf: int
-    charge: Charge
+    def _leave(self, record: JobRecord, seats: tuple[Seat, ...]) -> None:
+        self._leaving.append((record.job.queue, record.asked))
+        self._ending += seats
 
 
 class _Accounts:
@@ -257,7 +260,7 @@ class _Bench:
         assert isinstance(shape.need, Need)
         return self._desk.choose_cards(kind, free, shape.cards, shape.need)
 
-    def seats(self, victims: Sequence[Candidate]) -> bool:
+    def seats(self, victims: Sequence[Tenant]) -> bool:
         """Whether all members find seats once `victims` are gone; the draft is as before."""
         asked = tuple(one.job for one in victims)
         if asked == self._last:
@@ -271,36 +274,68 @@ class _Bench:
         return bool(self.seated)
 
 
-def _tenant(record: JobRecord, cost: int, seats: tuple[Seat, ...], accounts: _Accounts | None) -> _Tenant:
+def _tenant(record: JobRecord, cost: int, seats: tuple[Seat, ...], accounts: _Accounts | None) -> Tenant:
     job = record.job
     leaf = 0 if accounts is None else accounts.leaf(job.queue)
     charge: Charge = () if accounts is None else accounts.charge(record.asked)
-    return _Tenant(job.id, cost, seats, job.spot, job.priority, (job.submitted_ms, job.seq), leaf, charge)
+    return Tenant(job.id, cost, seats, job.priority, job.spot, (job.submitted_ms, job.seq), leaf, charge)
 
 
-def _residents(world: Frozen) -> Iterator[JobId]:
+def _least(job: Job) -> Job:
+    """An elastic job at its first width: nobody is stopped to make it faster."""
+    return job if job.elastic is None else job.sized(job.elastic.widths[0])
+
+
+def _residents(world: Frozen) -> Iterator[JobRecord]:
     """Jobs that hold something, in the order of rows and of arrival there."""
     seen: set[JobId] = set()
     for row in range(world.rows):
         for held in world.residents.get(row, ()):
             if held.job not in seen:
                 seen.add(held.job)
-                yield held.job
+                yield world.jobs[held.job]
 
 
-def _free_seats(desk: Desk, grants: Iterable[Grant]) -> tuple[Seat, ...] | None:
-    """What would be free without `grants`; None where it is not sure that they would be."""
+def _seats_of(desk: Desk, grants: Iterable[Grant], states: Sequence[GrantState]) -> tuple[Seat, ...] | None:
+    """What would be free without `grants`; None where it is not sure that it would."""
     seats = []
     for grant in grants:
-        if grant.seat is None or grant.state not in _HELD:
+        if grant.seat is None or grant.state not in states:
             return None
         if desk.draft.can_release(grant.seat):
             seats.append(grant.seat)
     return tuple(seats)
 
 
-def _cause(one: Candidate, accounts: _Accounts | None, beneficiary: Job) -> Cause:
-    if one.right is Right.SPOT:
+def _firm_seats(world: Frozen) -> dict[JobId, tuple[Seat, ...]]:
+    """What was cleared for others before."""
+    found = {}
+    for kept in world.kept:
+        records = [world.nodes.get(placement.node) for placement in kept.placements]
+        seats = [
+            seat_of(placement, record)
+            for placement, record in zip(kept.placements, records, strict=True)
+            if record is not None
+        ]
+        if kept.firm:
+            found[kept.job] = tuple(seat for seat in seats if seat is not None)
+    return found
+
+
+def _rest_of(desk: Desk, seat: Seat) -> Seat | None:
+    """What of a kept `seat` is free on the draft, so not blocked there yet; of slices all or nothing."""
+    if not desk.draft.can_release(seat):
+        return None
+    if not seat.whole:
+        return seat if desk.draft.fits(seat) else None
+    chunk, place = desk.draft.ledger.readable(seat.row)
+    mask = seat.mask & int(chunk.idle[place]) & int(chunk.usable[place])
+    cpu, host = min(seat.cpu, int(chunk.cpu[place])), min(seat.host, int(chunk.host[place]))
+    return Seat(seat.row, mask, seat.vector, True, cpu, host) if mask else None
+
+
+def _cause(one: Tenant, accounts: _Accounts | None, beneficiary: Job, rules: Preemption) -> Cause:
+    if one.spot and rules.spot:
         return Cause.SPOT
     if accounts is None or one.leaf == accounts.leaf(beneficiary.queue):
         return Cause.PRIORITY

@@ -9,10 +9,11 @@ cost less card-time than the job has already lost by waiting.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from aliquot.core.grants import Grant
-from aliquot.core.ids import GrantId
+from aliquot.core.ids import GrantId, JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.memo import need_of
 from aliquot.core.placement.shapes import Shape
@@ -22,6 +23,7 @@ from aliquot.core.siting import Desk, Seated
 from aliquot.core.steps import Move
 
 ROWS_TRIED = 16
+Fixed = Callable[[JobId], bool]
 
 
 class Gathered(NamedTuple):
@@ -39,10 +41,10 @@ class _Row(NamedTuple):
     movers: tuple[Grant, ...]
 
 
-def gather(desk: Desk, record: JobRecord, now: int, planned: int) -> Gathered | None:
+def gather(desk: Desk, record: JobRecord, now: int, planned: int, is_fixed: Fixed) -> Gathered | None:
     """Moves that let the job of `record` start, booked on the draft; None if none do, the draft as before.
 
-    `planned` moves are in this plan already.
+    `planned` moves are in this plan already; `is_fixed` jobs stay where they are.
     """
     rules, job = desk.settings.defrag, record.job
     if rules is None or len(job.members) != 1 or job.members[0].cards < 2 or not job.members[0].whole:
@@ -55,7 +57,7 @@ def gather(desk: Desk, record: JobRecord, now: int, planned: int) -> Gathered | 
     if _free(desk, shape) < shape.cards:
         return None
     worth = shape.cards * (now - since)
-    for row in sorted(_rows(desk, shape, rules))[:ROWS_TRIED]:
+    for row in sorted(_rows(desk, shape, rules, is_fixed))[:ROWS_TRIED]:
         if row.cost > worth:
             break
         found = _clear(desk, record, shape, row, budget)
@@ -78,7 +80,7 @@ def _free(desk: Desk, shape: Shape) -> int:
     return free
 
 
-def _rows(desk: Desk, shape: Shape, rules: Defrag) -> list[_Row]:
+def _rows(desk: Desk, shape: Shape, rules: Defrag, is_fixed: Fixed) -> list[_Row]:
     found = []
     world = desk.world
     for row in sorted(world.residents):
@@ -89,7 +91,11 @@ def _rows(desk: Desk, shape: Shape, rules: Defrag) -> list[_Row]:
         lacking = shape.cards - (eligible & int(chunk.idle[place])).bit_count()
         if lacking <= 0 or eligible.bit_count() < shape.cards:
             continue
-        movers = [grant for held in world.residents[row] if (grant := _movable(desk, held)) is not None]
+        movers = [
+            grant
+            for held in world.residents[row]
+            if not is_fixed(held.job) and (grant := _movable(desk, held)) is not None
+        ]
         movers.sort(key=lambda grant: (len(grant.placement.cards), grant.id))
         cost, chosen = 0, []
         for grant in movers:

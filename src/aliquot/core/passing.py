@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.clearing import Clearing
 from aliquot.core.defragging import gather
@@ -40,6 +42,7 @@ class Pass:
         self._clearing: Clearing | None = None
         self._cleared = 0
         self._gathered = 0
+        self._changed: set[JobId] = set()
         self._blocked_first: list[JobRecord] = []
         self._tried: set[tuple[tuple[Request, ...], bool]] = set()
         self._arrays: dict[str, int] = {}
@@ -64,7 +67,8 @@ class Pass:
                 self._turn(record)
         self._steps.extend(self._keeper.lapsed())
         # 9. elastic jobs
-        self._steps.extend(stretch(self._desk, self._now, self._blocked_first, self._start_late))
+        stretched = stretch(self._desk, self._now, self._blocked_first, self._start_late, self._is_stopped)
+        self._steps.extend(stretched)
         self._wake_for_elastic()
         # 10. tidy
         self._steps.extend(self._mover.tidy())
@@ -97,10 +101,12 @@ class Pass:
         rescued = self._mover.rescue(record)
         if rescued is not None:
             move, seat = rescued
+            self._bar((move.job,))
             self._steps.append(move)
             return [seat]
-        gathered = gather(self._desk, record, self._now, self._gathered)
+        gathered = gather(self._desk, record, self._now, self._gathered, self._is_stopped)
         if gathered is not None:
+            self._bar(move.job for move in gathered.moves)
             self._gathered += len(gathered.moves)
             self._steps.extend(gathered.moves)
             return [gathered.seat]
@@ -129,6 +135,17 @@ class Pass:
         self._turns.charge(record, flavour)
         return place_of(self._desk, record, seated)
 
+    def _is_stopped(self, job: JobId) -> bool:
+        """Whether a running job is stopped by this plan, or was changed by it already."""
+        return job in self._changed or (self._clearing is not None and self._clearing.is_taken(job))
+
+    def _bar(self, moved: Iterable[JobId]) -> None:
+        """What was moved in this plan is neither stopped nor changed again."""
+        for job in moved:
+            self._changed.add(job)
+            if self._clearing is not None:
+                self._clearing.bar(job)
+
     def _claim(self, record: JobRecord) -> None:
         """Start on what was cleared for the job, or wait for those who still hold it."""
         seats = self._keeper.try_kept(record)
@@ -146,7 +163,7 @@ class Pass:
         flavour = self._turns.flavour(record)
         return self._turns.first_flavour(record) if isinstance(flavour, Lack) else flavour
 
-    def _clear(self, record: JobRecord, flavour: Flavour) -> bool:
+    def _clear(self, record: JobRecord, flavour: Flavour | None) -> bool:
         """Whether others are stopped for the job; what they hold is kept for it from now on."""
         rules = self._settings.preemption
         if rules is None or self._cleared >= rules.per_plan:
@@ -156,8 +173,9 @@ class Pass:
             if isinstance(self._turns, TreeTurns):
                 tree, book = self._turns.standing.tree, self._turns.standing.book
             self._clearing = Clearing(self._desk, self._world, rules, tree, book, self._now)
+            self._bar(tuple(self._changed))
         self._cleared += 1
-        cleared = self._clearing.clear(record)
+        cleared = self._clearing.clear(record, flavour)
         if cleared is None or not cleared.victims:
             return False
         seats = tuple(seat.seat for seat in cleared.seats)
@@ -166,12 +184,12 @@ class Pass:
         self._steps.extend(cleared.victims)
         self._steps.append(Wait(record.job.id, Gate.RELEASE))
         self._note_wake(ends + KEPT_FOR_MS)
-        self._turns.admit(record, flavour)
+        self._turns.admit(record, flavour or self._turns.first_flavour(record))
         return True
 
     def _lack(self, record: JobRecord, lack: Lack) -> None:
         """Quota is used up: taken back from who borrowed it, or waited for."""
-        if self._clear(record, self._turns.first_flavour(record)):
+        if self._clear(record, None):
             return
         self._steps.append(Wait(record.job.id, Gate.QUOTA, lack=lack))
         if self._turns.is_strict(record):

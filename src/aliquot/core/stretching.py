@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from aliquot.core.grants import Grant, Seat, bits
+from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
 from aliquot.core.memo import need_of
@@ -64,14 +65,21 @@ def load_of(desk: Desk) -> int:
     return 1000 * (usable - idle) // usable if usable else 1000
 
 
-def stretch(desk: Desk, now: int, waiting: Sequence[JobRecord], seat: TryJob) -> list[Step]:
+def stretch(
+    desk: Desk,
+    now: int,
+    waiting: Sequence[JobRecord],
+    seat: TryJob,
+    is_fixed: Callable[[JobId], bool],
+) -> list[Step]:
     """New widths of running elastic jobs, booked on the desk's draft, and the steps of those who start by it.
 
-    `waiting` had no room in their turns; `seat` places one of them if it has now. Widths are given up only
+    `waiting` had no room in their turns; `seat` places one of them if it has now; `is_fixed` jobs are left as
+    they are. Widths are given up only
     where somebody starts, or grows, by it.
     """
     rules = desk.settings.elastic
-    running = [] if rules is None else _running(desk)
+    running = [] if rules is None else [job for job in _running(desk) if not is_fixed(job.record.job.id)]
     if rules is None or not running:
         return []
     shares = _shares(desk, running, waiting, rules, now)

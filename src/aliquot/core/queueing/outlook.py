@@ -13,7 +13,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Sequence
+from enum import Enum
 from typing import Final, NamedTuple
+
+import msgspec
 
 from aliquot.core.ids import JobId
 
@@ -35,6 +38,100 @@ class Interval(NamedTuple):
     low: int
     middle: int
     high: int
+
+
+class Method(Enum):
+    """How a first guess was made."""
+
+    PLAN = "plan"  # the plan played forward: the same planner on a copy of the site
+    COUNTS = "counts"  # counts of free cards per node played forward: whole cards only, no quotas, no models
+
+
+class Unsaid(Enum):
+    """Why there is no expected start."""
+
+    NO_END = "no end"  # what would have to end first is not known ever to end
+    TOO_FAR = "too far"  # not reached within the steps or the time allowed for looking ahead
+    NEVER = "never"  # it fits nowhere, ever
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """When a waiting job is expected to start, in ms of the engine's time.
+
+    `at_ms` is the guess: nobody else comes and all ends as expected; None: unknown, and `unsaid` says why.
+    `low_ms` .. `high_ms` is the interval that held for `held_milli` of the last `held_jobs` such, as likely
+    before as after `middle_ms`; None while too few starts were seen, of which there were `seen`.
+    """
+
+    at_ms: int | None = None
+    method: Method = Method.PLAN
+    unsaid: Unsaid | None = None
+    low_ms: int | None = None
+    middle_ms: int | None = None
+    high_ms: int | None = None
+    held_milli: int | None = None
+    held_jobs: int = 0
+    seen: int = 0
+
+    @classmethod
+    def exactly(cls, at_ms: int) -> Expected:
+        """A start that is known, since it has happened."""
+        return cls(at_ms, low_ms=at_ms, middle_ms=at_ms, high_ms=at_ms)
+
+
+class PredictedStart(msgspec.Struct, frozen=True):
+    """How right predicted starts were, over the last `jobs` that were given an interval and then started.
+
+    `pinball_ms`: the mean loss of the three levels. None where no such job has started.
+    """
+
+    inside_milli: int | None
+    jobs: int
+    pinball_ms: int | None
+    width_ms: int | None = None  # of the interval in the middle of all, from low to high
+    unsaid: int = 0  # starts without an interval, since too little was known when they were submitted
+
+
+class Verified:
+    """Intervals that were given, against what came: the last `kept` of them."""
+
+    def __init__(self, *, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._entries: deque[tuple[bool, float, int]] = deque()
+        self._inside, self._loss, self._unsaid = 0, 0.0, 0
+
+    def note(self, interval: Interval | None, waited: int) -> None:
+        """A job of which `interval` was said has waited `waited` ms."""
+        if interval is None:
+            self._unsaid += 1
+            return
+        held = interval.low <= waited <= interval.high
+        loss = sum(pinball(waited, said, level) for said, level in zip(interval, LEVELS, strict=True))
+        self._entries.append((held, loss / len(LEVELS), interval.high - interval.low))
+        self._inside += held
+        self._loss += loss / len(LEVELS)
+        if len(self._entries) > self._kept:
+            old = self._entries.popleft()
+            self._inside -= old[0]
+            self._loss -= old[1]
+
+    def report(self) -> PredictedStart:
+        """The figures now."""
+        jobs = len(self._entries)
+        if not jobs:
+            return PredictedStart(None, 0, None, unsaid=self._unsaid)
+        widths = sorted(width for _, _, width in self._entries)
+        return PredictedStart(
+            1000 * self._inside // jobs, jobs, round(self._loss / jobs), widths[jobs // 2], self._unsaid
+        )
+
+    @property
+    def held_milli(self) -> int | None:
+        """The part of intervals that held; None before the first."""
+        return 1000 * self._inside // len(self._entries) if self._entries else None
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 class Outlook:
@@ -65,6 +162,10 @@ class Outlook:
     def forget(self, job: JobId) -> None:
         """`job` was withdrawn before it started."""
         self._waiting.pop(job, None)
+
+    def __len__(self) -> int:
+        """Guesses of which it is known what became of them."""
+        return len(self._over)
 
     def interval(self, guess_ms: int, now: int, levels: Sequence[float] = LEVELS) -> Interval | None:
         """The wait of a job guessed to wait `guess_ms`; None while too little is known."""

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from aliquot.core.jobs import Job
 from aliquot.core.report.machines import Share
 from aliquot.core.steps import Cause
+from aliquot.core.units import FULL
 
 CPU_ONLY: Final = "cpu"
 SHARED: Final = "shared"
@@ -19,8 +20,9 @@ BANDS: Final = (CPU_ONLY, SHARED, "1", "2-4", "5-7", "8", "9+")
 
 COUNTS: Final = (
     "attempts", "cancelled", "evicted_again", "evicted_for_others", "failed", "finish_met", "finish_missed",
-    "finished", "held", "lost", "lost_work", "moved", "over_held", "passed", "placed", "refused", "restart",
-    "scattered", "slowed", "start_met", "start_missed", "started", "submitted", "unready", "withdrawn",
+    "finished", "held", "lost", "lost_work", "moved", "over_held", "passed", "placed", "refused", "resized",
+    "restart", "scattered", "slowed", "start_met", "start_missed", "started", "submitted", "unready",
+    "withdrawn",
 )  # fmt: skip  # one list, not one name a line
 """What a cell counts. `held`, `unready`, `restart` and `lost_work` are in milli-card ms; see `toll`."""
 
@@ -50,6 +52,7 @@ class Cell:
     lost: int
     refused: int
     moved: int
+    resized: int
     held: int  # by attempts, from grant to end
     unready: int  # of it: before they ran, and while they ended
     restart: int  # of it: getting back to where they were
@@ -109,3 +112,11 @@ def band_of(width: str) -> str:
 def is_wide(width: str) -> bool:
     """Whether a width is of eight whole cards or more."""
     return width.isdigit() and int(width) >= WIDE
+
+
+def asked_milli(job: Job) -> int:
+    """Milli-cards asked for, in all; where only memory is said, the whole card it may keep from others."""
+    return sum(
+        request.cards * (FULL if request.whole else request.ask.compute_milli or FULL)
+        for request in job.members
+    )

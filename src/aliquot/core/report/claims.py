@@ -8,15 +8,17 @@ the queue's path, never one over all queues; only when nodes change are all enti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
 
 from aliquot.core.accounts import ask_of
+from aliquot.core.grants import Placement
 from aliquot.core.ids import NodeId
 from aliquot.core.inventory import CardModel, Node, accepts
 from aliquot.core.jobs import Job, Request
+from aliquot.core.pace import as_granted
 from aliquot.core.queueing.quota import Charge
 from aliquot.core.queueing.tree import OWN, ROOT, QueueTree, grow_tree, home_of
 from aliquot.core.queues import CARDS, MEMORY, Measure, Queue, Resource, quotas_of
@@ -107,11 +109,13 @@ class Claims:
         self._resources: tuple[Resource, ...] = self._named or (CARDS,)
         self._names: dict[str, int | None] = dict.fromkeys(sorted(set(names)))
         self._up: dict[NodeId, Node] = {}
+        self._seen: dict[NodeId, Node] = {}
         self._models: dict[CardModel, None] = {}
         self._rows: dict[str, list[Claim]] = {}
         self._start = at
         self._stale: int | None = at
         self._charges: dict[tuple[Asked, ...], Charge] = {}
+        self._held: dict[tuple[tuple[Request, ...], tuple[CardModel | None, ...]], tuple[Asked, ...]] = {}
         self._asked: dict[tuple[Request, ...], tuple[Asked, ...]] = {}
         self._paths: dict[str, tuple[list[Claim], ...]] = {}
         self._tree: QueueTree = grow_tree((), {})
@@ -126,7 +130,7 @@ class Claims:
     def join(self, node: Node, at: int) -> None:
         """A node is there, with what it now reports."""
         self._change(at)
-        self._up[node.id] = node
+        self._up[node.id] = self._seen[node.id] = node
         known = len(self._models)
         self._models.update(dict.fromkeys(card.model for card in node.cards))
         if len(self._models) != known:
@@ -143,9 +147,15 @@ class Claims:
         """`job` waits for nothing but its turn and room: its queue wants what it asks for."""
         return self._open(job, self._wish(job), False, at)
 
-    def hold(self, job: Job, models: Sequence[CardModel | None], at: int) -> Ticket:
-        """`job` holds cards of `models`, member by member."""
-        return self._open(job, ask_of(job, list(models)), True, at)
+    def hold(self, job: Job, placements: tuple[Placement, ...], at: int) -> Ticket:
+        """`job` holds `placements`."""
+        models = self._models_of(placements[: len(job.members)])
+        job = as_granted(job, placements)
+        key = (job.members, tuple(models))
+        asked = self._held.get(key)
+        if asked is None:
+            asked = self._held[key] = ask_of(job, list(models))
+        return self._open(job, asked, True, at)
 
     def drop(self, ticket: Ticket, at: int) -> None:
         """What `ticket` stands for is over."""
@@ -160,10 +170,14 @@ class Claims:
         self._freshen(at)
         if not self.stated and len(self._names) < 2:
             return ()
-        tree, homes = self._tree, {name: home_of(self._tree, name) for name in self._names}
+        tree = self._tree
+        own: dict[int, list[str]] = {}
+        for name in self._names:
+            for node in tree.paths[home_of(tree, name)]:
+                own.setdefault(node, []).append(name)
         readings = []
         for node, name in enumerate(tree.names[1:], 1):
-            below = tuple(own for own, home in homes.items() if node in tree.paths[home])
+            below = tuple(own.get(node, ()))
             inner = bool(tree.children[node])
             queue = self._written.get(name)
             stated = queue is not None and bool(quotas_of(queue))
@@ -267,6 +281,15 @@ class Claims:
             ]
             asked = self._asked[job.members] = ask_of(job, models)
         return asked
+
+    def _models_of(self, placements: tuple[Placement, ...]) -> list[CardModel | None]:
+        """The model each member got; a scattered job's parts are charged as its one member."""
+        models: list[CardModel | None] = []
+        for place in placements:
+            node, card = self._seen.get(place.node), place.cards[0] if place.cards else None
+            cards = node.cards if node is not None else ()
+            models.append(next((one.model for one in cards if one.uuid == card), None))
+        return models
 
     def _charge(self, asked: tuple[Asked, ...]) -> Charge:
         amounts, slot = self._amounts(asked), {name: at for at, name in enumerate(self._tree.resources)}

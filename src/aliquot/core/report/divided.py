@@ -19,7 +19,7 @@ import msgspec
 from aliquot.core.queueing.tree import UNBOUNDED
 from aliquot.core.report.claims import ClaimReading, QueueReading
 from aliquot.core.report.classes import ClassScore, score_class
-from aliquot.core.report.readings import Readings
+from aliquot.core.report.readings import CellReading, Readings
 from aliquot.core.report.stats import jain, ratio
 
 
@@ -61,9 +61,12 @@ class Division(msgspec.Struct, frozen=True):
 def divide(readings: Readings) -> Division:
     """The queues of `readings`. Where there is one queue and no quota, nothing is divided."""
     length, stated = readings.window.length_ms, readings.stated
+    cells_of: dict[str, list[CellReading]] = {}
+    for cell in readings.cells:
+        cells_of.setdefault(cell.key.queue, []).append(cell)
     queues = []
     for queue in readings.queues:
-        cells = [cell for cell in readings.cells if cell.key.queue in queue.names]
+        cells = [cell for name in queue.names for cell in cells_of.get(name, ())]
         quotas = tuple(_quota(claim, length) for claim in queue.claims) if stated else ()
         queues.append(
             QueueScore(

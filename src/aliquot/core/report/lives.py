@@ -6,16 +6,17 @@ A job that is over leaves only a few numbers behind, so millions may pass. Phase
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from aliquot.core import lifecycle
 from aliquot.core.edges import Edges
 from aliquot.core.events import Evicting
+from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import Profile
 from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import News, Phase
-from aliquot.core.report.cells import Cell, ClassKey, class_of
+from aliquot.core.report.cells import Cell, ClassKey, asked_milli, class_of
 from aliquot.core.report.claims import Ticket
 from aliquot.core.report.machines import Hold
 from aliquot.core.report.scatter import Piece
@@ -27,10 +28,10 @@ class Life:
     """One job that is not over."""
 
     __slots__ = (
-        "attempt", "cancelled", "cell", "contention", "edges", "evicted_for_others", "evicting", "evictions",
-        "granted_ms", "holds", "job", "lost", "milli", "moves", "over_held", "phase", "pieces", "placed",
-        "ready_ms", "resumed", "saved_ms", "scattered", "since_ms", "since_ready_ms", "slowed", "started_ms",
-        "ticket", "waits_ms", "worked_ms",
+        "asked", "attempt", "cancelled", "cell", "contention", "edges", "evicted_for_others", "evicting",
+        "evictions", "granted_ms", "holds", "job", "lost", "milli", "moves", "over_held", "phase", "pieces",
+        "placed", "ready_ms", "resumed", "saved_ms", "scattered", "since_ms", "since_ready_ms", "slowed",
+        "started_ms", "ticket", "waits_ms", "worked_ms",
     )  # fmt: skip  # one list, not one name a line
 
     def __init__(self, job: Job, cell: Cell) -> None:
@@ -40,6 +41,7 @@ class Life:
         self.attempt = 1
         self.cancelled = False
         self.placed = False
+        self.asked = asked_milli(job)
         self.edges = 0  # jobs it still waits for
         self.ready_ms = job.submitted_ms  # nothing but its turn and room held it from then on
         self.contention: int | None = None  # the integral of contention when it was ready
@@ -135,15 +137,22 @@ class Lives:
         life.phase = after
         return life, before, after
 
-    def grant(self, life: Life, at: int, milli: int) -> None:
-        """An attempt was granted `milli` milli-cards."""
+    def grant(self, life: Life, at: int, placements: Iterable[Placement]) -> None:
+        """An attempt was granted `placements`."""
         life.cell.attempts += 1
         life.granted_ms = at
-        life.milli = milli
+        life.milli = _milli(placements)
         life.edges = 0  # whatever it waited for
         if not life.placed:
             life.placed = True
             life.cell.placed += 1
+
+    def resize(self, life: Life, at: int, placements: Iterable[Placement]) -> None:
+        """A running attempt goes on with `placements` after a restart; nothing of its work is lost."""
+        self._add_toll(life, life.toll(at, self.start))
+        life.granted_ms = life.since_ms = at
+        life.resumed, life.milli = True, _milli(placements)
+        life.cell.resized += 1
 
     def start_attempt(self, life: Life, at: int) -> None:
         """An attempt runs; the first one of a job ends its wait, a later one that since it was stopped."""
@@ -175,7 +184,10 @@ class Lives:
             return
         if life.evicting is not None and after is Phase.SUCCEEDED and life.since_ms is not None:
             life.worked_ms = at - life.since_ms  # it was done before its grace was over
-        cell, toll = life.cell, life.toll(at, self.start, stopped=after is Phase.PENDING)
+        self._add_toll(life, life.toll(at, self.start, stopped=after is Phase.PENDING))
+
+    def _add_toll(self, life: Life, toll: Toll) -> None:
+        cell = life.cell
         cell.held += toll.held
         cell.unready += toll.unready
         cell.restart += toll.restart
@@ -246,3 +258,7 @@ class Lives:
     def waiting(self) -> Iterator[Life]:
         """Jobs that wait now, in order of submission to the meter."""
         return (life for life in self.open.values() if life.phase is Phase.PENDING)
+
+
+def _milli(placements: Iterable[Placement]) -> int:
+    return sum(place.vector.compute * len(place.cards) for place in placements)

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
+from aliquot.core.report.cells import asked_milli
 from aliquot.core.report.charts import LoadPoint
-from aliquot.core.units import FULL
 
 
 class LoadCurve:
@@ -69,11 +69,3 @@ class LoadCurve:
             )
             for percent, (count, total) in sorted(self._sums.items())
         )
-
-
-def asked_milli(job: Job) -> int:
-    """Milli-cards asked for, in all; where only memory is said, the whole card it may keep from others."""
-    return sum(
-        request.cards * (FULL if request.whole else request.ask.compute_milli or FULL)
-        for request in job.members
-    )

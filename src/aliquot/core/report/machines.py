@@ -86,8 +86,8 @@ class Machine:
     """One node: what is on it and how it counts now."""
 
     __slots__ = (
-        "cpu", "drained", "faulty", "free", "holds", "host", "idle", "kind", "node", "present", "stranded",
-        "up",
+        "cpu", "crowded", "drained", "faulty", "free", "holds", "host", "idle", "kind", "node", "present",
+        "shut", "stranded", "up",
     )  # fmt: skip  # one list, not one name a line
 
     def __init__(self, node: Node, kind: Kind) -> None:
@@ -102,6 +102,8 @@ class Machine:
         self.kind = kind
         self.up = False
         self.faulty: frozenset[CardId] = frozenset()
+        self.crowded: frozenset[CardId] = frozenset()  # taken by what nobody was granted
+        self.shut: frozenset[CardId] = frozenset()  # both: not open to work
         self.present = frozenset(card.uuid for card in node.cards)
         self.cpu = node.cpu_milli
         self.host = node.host_mib
@@ -153,6 +155,15 @@ class Machines:
         if machine := self._machines.get(node):
             self._close(machine, at)
             machine.faulty = frozenset(cards)
+            machine.shut = machine.faulty | machine.crowded
+            self._open(machine, at, up=machine.up)
+
+    def crowd(self, node: NodeId, cards: Iterable[CardId], at: int) -> None:
+        """The cards of a node on which something runs that nobody was granted, complete."""
+        if machine := self._machines.get(node):
+            self._close(machine, at)
+            machine.crowded = frozenset(cards)
+            machine.shut = machine.faulty | machine.crowded
             self._open(machine, at, up=machine.up)
 
     def hold(self, hold: Hold, request: Request, at: int) -> None:
@@ -184,6 +195,11 @@ class Machines:
         hold.busy = busy
         if hold.live:
             self._work(hold, len(hold.live), 1, at)
+
+    @property
+    def kinds(self) -> int:
+        """How many kinds of nodes have been seen."""
+        return len(self._kinds)
 
     def free_for(self, width: int, profile: Profile) -> tuple[int, bool]:
         """Free cards on nodes that `profile` accepts, and whether one such node has `width` of them."""
@@ -273,7 +289,7 @@ class Machines:
             gauge = self.cards[card]
             if not gauge.value or gauge.value == -milli:
                 turned += sign
-                unhealthy += sign * (card in machine.faulty)
+                unhealthy += sign * (card in machine.shut)
             gauge.add(milli, at)
             if self._watch is not None:
                 self._watch(card, milli, 0, at)
@@ -304,7 +320,7 @@ class Machines:
             return
         cards = self.cards
         idle = [card.uuid for card in machine.node.cards if not cards[card.uuid].value]
-        free = 0 if machine.drained else sum(card not in machine.faulty for card in idle)
+        free = 0 if machine.drained else sum(card not in machine.shut for card in idle)
         self._note(machine, len(idle), free, at)
 
     def _note(self, machine: Machine, idle: int, free: int, at: int) -> None:

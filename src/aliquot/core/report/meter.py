@@ -11,6 +11,7 @@ from typing import Protocol
 
 from aliquot.core import lifecycle
 from aliquot.core.events import (
+    CardsCrowded,
     CardsFaulty,
     Ended,
     Event,
@@ -22,26 +23,26 @@ from aliquot.core.events import (
     NodeDrained,
     NodeJoined,
     NodeLost,
+    Resized,
     Started,
     StartRefused,
     Stopping,
 )  # fmt: skip  # one list, not one name a line
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId, NodeId
-from aliquot.core.inventory import CardModel, Node
+from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import News, Phase
-from aliquot.core.pace import pace_of
+from aliquot.core.report.activity import Activities
 from aliquot.core.report.claims import Claims
-from aliquot.core.report.gauges import Gauge, Sums, Totals
+from aliquot.core.report.contention import Contention
+from aliquot.core.report.gauges import Sums, Totals
 from aliquot.core.report.inversions import Inversions
 from aliquot.core.report.lives import Life, Lives
-from aliquot.core.report.load import asked_milli
 from aliquot.core.report.machines import Hold, Machines
 from aliquot.core.report.readings import Readings, Window, WindowRule, read_cells, read_waiting
 from aliquot.core.report.scatter import Scatter
 from aliquot.core.settings import Settings
-from aliquot.core.speed import FULL_SPEED, Reach
 from aliquot.core.workload import Offer, Scenario
 
 
@@ -94,16 +95,14 @@ class Meter:
         self._offers: dict[JobId, Offer] = {offer.job.id: offer for offer in scenario.offers}
         self.claims = Claims(settings, (offer.job.queue for offer in scenario.offers), self.start)
         self._inversions = Inversions()
-        self._contention = Gauge(self.start)  # cards asked for over cards there are, thousandths, 1 at least
-        self._asked = 0  # milli-cards of those who hold something or could start
+        self._contention = Contention(self.sums.up_milli, self.start)
         self._most_waiting = 0
         self._nodes: dict[NodeId, Node] = {}
-        self._speeds = scenario.speeds
         self._watcher = watcher
         self._placements: dict[JobId, list[Placement]] = {}
         self._holding = 0  # jobs that hold something
         self._emptied: tuple[int, Totals] | None = None  # when nothing was held any more, and the sums then
-        self._full_pace = {shared: scenario.speeds.speed(Reach.SINGLE, shared) for shared in (False, True)}
+        self._activities = Activities(scenario.speeds, self._nodes)
 
     def see(self, event: Event) -> None:
         """Fold one event. A time that goes back (old news) is taken as the latest time seen.
@@ -156,13 +155,13 @@ class Meter:
         self._nodes[event.node.id] = event.node
         self.claims.join(event.node, at)
         self.machines.join(event.node, at)
-        self._contend(0, at)
+        self._contention.ask(0, at)
         self._scatter.stale = True
 
     def _lost(self, event: NodeLost, at: int) -> None:
         self.claims.lose(event.node, at)
         self.machines.lose(event.node, at)
-        self._contend(0, at)
+        self._contention.ask(0, at)
         self._scatter.stale = True
 
     def _drained(self, event: NodeDrained, at: int) -> None:
@@ -171,6 +170,10 @@ class Meter:
 
     def _faulty(self, event: CardsFaulty, at: int) -> None:
         self.machines.fault(event.node, event.cards, at)
+        self._scatter.stale = True
+
+    def _crowded(self, event: CardsCrowded, at: int) -> None:
+        self.machines.crowd(event.node, (card for card, _, _ in event.taken), at)
         self._scatter.stale = True
 
     # --- jobs ------------------------------------------------------------------------------------------
@@ -193,22 +196,40 @@ class Meter:
         if life is None:
             return
         self._holding += 1
-        places = event.placements
-        milli = sum(place.vector.compute * len(place.cards) for place in places)
-        self.lives.grant(life, self._clock, milli)
+        self.lives.grant(life, self._clock, event.placements)
+        self._take(life, event.placements, at)
+        life.cell.passed += self._inversions.passes(life.job)
+        if self._watcher is not None:
+            self._watcher.placed(life, event.placements, at)
+
+    def _take(self, life: Life, places: tuple[Placement, ...], at: int) -> None:
+        """An attempt holds `places` from now on, and its queue is charged for them."""
         members = len(places)
-        for member, placement in enumerate(event.placements):
+        for member, placement in enumerate(places):
             hold = Hold(placement, life.cell.share)
             life.holds.append(hold)
             self.machines.hold(hold, life.request_of(member, members), at)
             if 2 * hold.surplus > hold.milli and not life.over_held:
                 life.over_held = True
                 life.cell.over_held += 1
-        self._placements[event.job] = list(places)
-        life.ticket = self.claims.hold(life.job, self._models(places, len(life.job.members)), at)
-        life.cell.passed += self._inversions.passes(life.job)
-        if self._watcher is not None:
-            self._watcher.placed(life, event.placements, at)
+        self._placements[life.job.id] = list(places)
+        life.ticket = self.claims.hold(life.job, places, at)
+
+    def _resized(self, event: Resized, at: int) -> None:
+        life = self.lives.open.get(event.job)
+        if life is None or life.attempt != event.attempt or life.phase is not Phase.RUNNING:
+            return
+        if event.placements == tuple(self._placements[event.job]):
+            return
+        for hold in life.holds:
+            self.machines.release(hold, at)
+        life.holds = []
+        if life.ticket is not None:
+            self.claims.drop(life.ticket, at)
+        self.lives.resize(life, self._clock, event.placements)
+        self._take(life, event.placements, at)
+        self._scatter.stale = True
+        self._work(life, at)
 
     def _moved(self, event: Moved, at: int) -> None:
         life = self.lives.open.get(event.job)
@@ -256,7 +277,7 @@ class Meter:
         if before is Phase.PENDING:
             self._quit(life, at)
         if after is Phase.STARTING:
-            self._contend(asked_milli(life.job), at)
+            self._contention.ask(life.asked, at)
             self._scatter.stale = True
         elif after is Phase.RUNNING:
             self.lives.start_attempt(life, self._clock)
@@ -282,7 +303,7 @@ class Meter:
             life.holds = []
             del self._placements[life.job.id]
             self._scatter.stale = True
-            self._contend(-asked_milli(life.job), at)
+            self._contention.ask(-life.asked, at)
             self._holding -= 1
             if not self._holding:
                 self._emptied = at, self.sums.until(at)
@@ -296,9 +317,7 @@ class Meter:
         """A job is over, and who waited for nothing else is ready."""
         offer = self._offers.get(life.job.id)
         span = at - max(life.ready_ms, self.start)
-        gauge = self._contention
-        began = life.contention
-        contention = gauge.value if began is None or span <= 0 else (gauge.until(at) - began) // span
+        contention = self._contention.average(life.contention, span, at)
         work = offer.work_ms if offer is not None else None
         for freed in self.lives.close(life, after, self._clock, contention, work):
             freed.ready_ms = self._clock
@@ -307,20 +326,15 @@ class Meter:
     def _work(self, life: Life, at: int) -> None:
         """What the cards of a job do from now on, at the speed of where it runs."""
         offer = self._offers.get(life.job.id)
-        busy = offer.busy_milli if offer is not None else None
-        pace = FULL_SPEED
+        busy = None
         if offer is not None:
-            placements = self._placements[life.job.id]
-            if offer.linked:
-                pace = pace_of(offer, tuple(placements), self._nodes, self._speeds)
-            else:
-                pace = self._full_pace[any(part.cards and not part.whole for part in placements)]
-        if pace < FULL_SPEED and not life.slowed:
-            life.slowed = True
-            life.cell.slowed += 1
+            busy, slowed = self._activities.look(offer, self._placements[life.job.id])
+            if slowed and not life.slowed:
+                life.slowed = True
+                life.cell.slowed += 1
         for hold in life.holds:
             if hold.cards:
-                self.machines.busy(hold, None if busy is None else busy * pace // 1000, at)
+                self.machines.busy(hold, busy, at)
 
     def _rest(self, life: Life, at: int) -> None:
         self.lives.stop(life, self._clock)
@@ -337,7 +351,7 @@ class Meter:
 
     def _ready(self, life: Life, at: int) -> None:
         """A waiting job could start from now on."""
-        self._contend(asked_milli(life.job), at)
+        self._contention.ask(life.asked, at)
         if life.contention is None:
             life.contention = self._contention.until(at)
         life.since_ready_ms = at
@@ -352,7 +366,7 @@ class Meter:
             return
         self.claims.drop(life.ticket, at)
         life.ticket = None
-        self._contend(-asked_milli(life.job), at)
+        self._contention.ask(-life.asked, at)
         self._inversions.leave(life.job)
         self._scatter.count(life.pieces, -1)
         if life.is_scattered(at):
@@ -366,31 +380,18 @@ class Meter:
             self._most_waiting = max(self._most_waiting, waiting.value)
         waiting.add(change, at)
 
-    def _contend(self, milli: int, at: int) -> None:
-        """So many milli-cards more are asked for by those who hold something or could start."""
-        self._asked += milli
-        up = self.sums.up_milli.value
-        self._contention.put(max(1000, self._asked * 1000 // up) if up else 1000, at)
-
-    def _models(self, places: tuple[Placement, ...], members: int) -> list[CardModel | None]:
-        """The model each member got; a scattered job's parts are charged as its one member."""
-        models: list[CardModel | None] = []
-        for place in places[:members]:
-            node, card = self._nodes.get(place.node), place.cards[0] if place.cards else None
-            cards = node.cards if node is not None else ()
-            models.append(next((one.model for one in cards if one.uuid == card), None))
-        return models
-
 
 _FOLD: dict[type, Callable[..., None]] = {
     NodeJoined: Meter._joined,
     NodeLost: Meter._lost,
     NodeDrained: Meter._drained,
     CardsFaulty: Meter._faulty,
+    CardsCrowded: Meter._crowded,
     JobSubmitted: Meter._submitted,
     JobCancelled: Meter._cancelled,
     Granted: Meter._granted,
     Moved: Meter._moved,
+    Resized: Meter._resized,
     Started: Meter._started,
     StartRefused: Meter._refused,
     Stopping: Meter._stopping,

@@ -212,6 +212,7 @@ _ROWS: Final = (
     ("lost", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
     ("refused", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
     ("moved", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
+    ("resized", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
 )
 
 _TITLES: Final = {
@@ -274,6 +275,7 @@ _TITLES: Final = {
     "lost": ("Attempts lost with their node", "随节点丢失的尝试"),
     "refused": ("Starts refused by a node", "被节点拒绝的启动"),
     "moved": ("Moves", "迁移次数"),
+    "resized": ("Changes of width", "宽度变更次数"),
 }
 
 METRICS: Final = tuple(

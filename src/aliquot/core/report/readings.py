@@ -65,6 +65,7 @@ class CellReading(msgspec.Struct, frozen=True):
     lost: int
     refused: int
     moved: int
+    resized: int
     evicted_again: int
     evicted_for_others: int
     slowed: int

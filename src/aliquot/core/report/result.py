@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from aliquot.core.queueing.outlook import PredictedStart
 from aliquot.core.report.charts import Timeline
 from aliquot.core.report.scorecard import Scorecard
 from aliquot.core.workload import Standing
@@ -21,6 +22,7 @@ class RunResult(msgspec.Struct, frozen=True):
     timeline: Timeline | None = None
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # warnings of the scenario, quotas that are not enforced, ...
+    predicted_start: PredictedStart | None = None  # None: starts were not predicted
 
     @property
     def name(self) -> str:

@@ -40,18 +40,23 @@ class Scatter:
         self.stale = False
         self._machines, self._sums = machines, sums
         self._waiting: dict[Piece, int] = {}  # how many jobs wait for it
+        self._order: list[Piece] | None = None  # those that wait, widest first
+        self._possible: dict[Piece, bool] = {}  # whether some node could ever hold it
+        self._kinds = 0  # of nodes, when that was looked at
         self._waited = False  # whether a wide member waited when that was last looked at
         self._blocked: Piece | None = None
 
     def count(self, pieces: Iterable[Piece], change: int) -> None:
         """A job that needs `pieces` waits (1), or waits no more (-1)."""
         for piece in pieces:
-            count = self._waiting.get(piece, 0) + change
-            if count:
-                self._waiting[piece] = count
+            before = self._waiting.get(piece, 0)
+            if before + change:
+                self._waiting[piece] = before + change
             else:
                 del self._waiting[piece]
-            self.stale = True
+            if not before or not before + change:
+                self._order = None
+                self.stale = True
 
     def settle(self, at: int) -> None:
         """After free cards or waiting members changed: what blocks the widest of them from `at` on."""
@@ -79,12 +84,24 @@ class Scatter:
 
     def _widest(self) -> tuple[Piece | None, int, int, bool]:
         """The widest waiting member that some node could ever hold: it, its cards, the free ones, fits."""
+        if self._order is None:
+            self._order = sorted(self._waiting, key=lambda piece: -piece.cards)
         best: tuple[Piece | None, int, int, bool] = (None, 0, 0, False)
-        machines = self._machines
-        for piece in self._waiting:
-            width, profile = piece.cards, piece.profile
-            if width >= best[1] and machines.ever_fits(width, profile):
-                free, fits = machines.free_for(width, profile)
-                if width > best[1] or (not fits and free > best[2]):
-                    best = (piece, width, free, fits)
+        for piece in self._order:
+            if piece.cards < best[1]:
+                break
+            if self._could_fit(piece):
+                free, fits = self._machines.free_for(piece.cards, piece.profile)
+                if best[0] is None or (not fits and free > best[2]):
+                    best = (piece, piece.cards, free, fits)
         return best
+
+    def _could_fit(self, piece: Piece) -> bool:
+        machines = self._machines
+        if self._kinds != machines.kinds:
+            self._kinds = machines.kinds
+            self._possible.clear()
+        known = self._possible.get(piece)
+        if known is None:
+            known = self._possible[piece] = machines.ever_fits(piece.cards, piece.profile)
+        return known

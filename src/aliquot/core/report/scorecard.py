@@ -93,6 +93,7 @@ class Scorecard(msgspec.Struct, frozen=True):
     lost: int
     refused: int
     moved: int
+    resized: int
     waiting_oldest_ms: int | None
     scattered_ms: int  # how long the widest waiting request fitted the sum of free cards but no node
     crowded_ms: int  # how long it did not even fit the sum
@@ -265,6 +266,7 @@ def _counts(cells: Sequence[CellReading]) -> Parts:
         "lost",
         "refused",
         "moved",
+        "resized",
     )
     counts: Parts = {name: total(cells, name) for name in counted}
     return counts | {"jobs": total(cells, "submitted")}

@@ -100,14 +100,16 @@ def foresee(
     running: Running,
     waiting: Waiting,
     rules: Backfill = Backfill(),  # noqa: B008 - a frozen value
+    wanted: I64 | None = None,
 ) -> I64:
     """[jobs] when each waiting job would start if nobody else came and all ended as expected; -1 if never.
 
     The pass of `now` included. A first guess for `queueing.outlook`, not a promise: newcomers may pass.
+    `wanted`: only these jobs are asked for, and the others may be left at -1.
     """
     starts = np.full(len(waiting.cards), -1, np.int64)
     left, free = np.arange(len(starts)), free.copy()
-    while len(left):
+    while len(left) and (wanted is None or (starts[wanted] < 0).any()):
         asked = Waiting(*(column[left] for column in waiting))
         found = decide(now, size, free, running, asked, rules)
         new = found.started

@@ -39,7 +39,7 @@ class Gathering:
 
     def __init__(self, ground: Ground, rows: int, wish: Wish, wanted: int, each: int) -> None:
         self._ground, self._rows, self._wish = ground, rows, wish
-        self.wanted, self._each = wanted, min(each, wanted)
+        self.wanted, self._cap, self._each = wanted, each, min(each, wanted)
         self.was_cut = False
         self.compared = 0  # sets that were worked out; of several members, parts of sets
         self.rival: int | None = (
@@ -47,7 +47,7 @@ class Gathering:
         )
         self._places: dict[int, int] = {}
         self.places = 0
-        for row in dict.fromkeys((*open_rows(ground.cells, rows, wish), *self._touched(ground.taken))):
+        for row in dict.fromkeys((*open_rows(ground.cells, rows, wish), *self._ground.rows_of(ground.taken))):
             self._recount(row)
 
     @property
@@ -67,18 +67,20 @@ class Gathering:
     def more(self, most: int) -> bool:
         """One place more than was thought to be enough."""
         self.wanted += 1
-        self._each = max(self._each, 1)
+        self._each = min(self._cap, self.wanted)
+        for row in list(self._places):
+            self._recount(row)
         return self.run(most)
 
     def recount(self, at: int) -> None:
-        """Count the places again where candidate `at` holds something."""
-        for row in self._touched([at]):
+        """Count the places again where tenant `at` holds something."""
+        for row in self._ground.rows_of([at]):
             self._recount(row)
 
     def settle(self) -> None:
         """Take the places for the members, cleared rows first, so that others see what is left."""
         left = self.wanted
-        cleared = self._touched(self._ground.taken)
+        cleared = self._ground.rows_of(self._ground.taken)
         others = sorted(row for row, count in self._places.items() if count and row not in cleared)
         for row in (*cleared, *others):
             for _ in range(min(left, self._places.get(row, 0))):
@@ -166,7 +168,7 @@ class Gathering:
 
     def _gained(self, clearance: Clearance) -> int:
         """Places that come free, on all rows where the victims hold something; at least 1."""
-        rows = self._touched(clearance.victims)
+        rows = self._ground.rows_of(clearance.victims)
         if len(rows) == 1 and self._each == 1:
             return 1
         before = sum(self._places_on(row) for row in rows)
@@ -178,15 +180,10 @@ class Gathering:
         return max(1, gained)
 
     def _count_again(self, victims: tuple[int, ...]) -> list[int]:
-        rows = self._touched(victims)
+        rows = self._ground.rows_of(victims)
         for row in rows:
             self._recount(row)
         return rows
-
-    def _touched(self, victims: object) -> list[int]:
-        assert isinstance(victims, list | tuple | dict)
-        seats = (seat for at in victims for seat in self._ground.candidates[at].seats)
-        return list(dict.fromkeys(seat.row for seat in seats))
 
     def _places_on(self, row: int) -> int:
         if row not in self._places:

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from aliquot.core.placement.cells import I64, Cells
-from aliquot.core.room.candidates import Candidate
-from aliquot.core.room.reclaim import Claim
+from aliquot.core.room.reclaim import Claim, Right
+from aliquot.core.room.tenants import Pool
 from aliquot.core.room.vacancy import Pick, Vacancy, Wish, count_members, lacking
 
 ALIKE_MS: Final = 60_000
@@ -34,7 +34,7 @@ Place = tuple[int, int, int, int, int, int, int]
 
 
 class Clearance(NamedTuple):
-    """Stop `victims` (numbers of candidates, in this order) and at least one more member fits on `row`."""
+    """Stop `victims` (numbers of tenants, in this order) and at least one more member fits on `row`."""
 
     key: Key
     row: int
@@ -47,53 +47,37 @@ class Clearance(NamedTuple):
         return (*self.key[:4], self.tenants, self.key[4], self.row)
 
 
-class Entries(NamedTuple):
-    """Who holds cards where, one entry per candidate and row."""
-
-    row: I64
-    at: I64  # the candidate's number
-    cards: I64
-
-
 class Ground:
     """The rows as they are once the victims taken so far are gone."""
 
-    def __init__(
-        self, cells: Cells, candidates: Sequence[Candidate], pick: Pick, claim: Claim | None
-    ) -> None:
-        self.cells, self.candidates = cells, candidates
+    def __init__(self, cells: Cells, pool: Pool, pick: Pick, claim: Claim | None) -> None:
+        self.cells, self.tenants = cells, pool.tenants
+        self._all = pool.tenants.all
         self.claim, self.pick = claim, pick
         self.taken: dict[int, None] = {}
         self.barred: set[int] = set()
         self.was_cut = False  # a search within a row ran out of its bound
-        ranks = {rank: at for at, rank in enumerate(sorted({one.rank for one in candidates}))}
-        self.rank = [ranks[one.rank] for one in candidates]
-        self.cards = [sum(seat.mask.bit_count() for seat in one.seats) for one in candidates]
-        self._here: dict[int, dict[int, list[int]]] = {}  # row -> candidate -> its seats there
-        for at, one in enumerate(candidates):
-            for number, seat in enumerate(one.seats):
-                self._here.setdefault(seat.row, {}).setdefault(at, []).append(number)
+        self.rank: list[int] = pool.rank.tolist()
+        self._right: list[int] = pool.right.tolist()
+        self._on: dict[int, list[int]] = {}
         self._rooms: dict[int, Vacancy] = {}
 
     @property
-    def rows(self) -> list[int]:
-        """Rows where somebody could be stopped."""
-        return sorted(self._here)
+    def candidates(self) -> list[int]:
+        """All who were to be had when nobody was taken."""
+        return [at for at, rank in enumerate(self.rank) if rank >= 0]
 
-    def entries(self) -> Entries:
-        """Those who could still be taken."""
-        found = [
-            (row, at, self._cards_here(at, row))
-            for row, here in self._here.items()
-            for at in here
-            if at not in self.taken and at not in self.barred
-        ]
-        table = np.array(found, np.int64).reshape(len(found), 3)
-        return Entries(table[:, 0], table[:, 1], table[:, 2])
+    def entries(self) -> tuple[I64, I64, I64]:
+        """(row, tenant, cards there) of those who could still be taken."""
+        row, at, cards = self.tenants.entries
+        is_open = np.array(self.rank) >= 0
+        is_open[[*self.taken, *self.barred]] = False
+        keep = is_open[at]
+        return row[keep], at[keep], cards[keep]
 
-    def tenants(self, row: int) -> int:
-        """How many could still be taken on `row`."""
-        return sum(at not in self.taken and at not in self.barred for at in self._here.get(row, ()))
+    def open_on(self, row: int) -> list[int]:
+        """Who could still be taken on `row`."""
+        return [at for at in self._had_on(row) if at not in self.taken and at not in self.barred]
 
     def room(self, row: int) -> Vacancy:
         """What is free on `row`."""
@@ -111,23 +95,28 @@ class Ground:
                 self.taken[at] = None
         return refused
 
+    def may_take(self, at: int) -> bool:
+        """Note in the claim that one more is stopped; False where that is not allowed any more."""
+        one = self._all[at]
+        return self.claim is None or self.claim.take(one.leaf, one.charge, Right(self._right[at]))
+
     def spare(self, at: int) -> None:
         """A victim is not stopped after all."""
         del self.taken[at]
         self.give(at, back=True)
         if self.claim is not None:
-            self.claim.give_back(self.candidates[at].leaf, self.candidates[at].charge)
+            self.claim.give_back(self._all[at].leaf, self._all[at].charge)
 
     def restop(self, at: int) -> None:
         """It is stopped nevertheless."""
         self.taken[at] = None
         self.give(at)
         if self.claim is not None:
-            self.claim.book.remove(self.candidates[at].leaf, self.candidates[at].charge)
+            self.claim.book.remove(self._all[at].leaf, self._all[at].charge)
 
     def give(self, at: int, *, back: bool = False) -> None:
-        """Free all seats of a candidate on the rooms, or take them again."""
-        for seat in self.candidates[at].seats:
+        """Free all seats of a tenant on the rooms, or take them again."""
+        for seat in self._all[at].seats:
             room = self.room(seat.row)
             (room.take if back else room.give)(seat)
 
@@ -142,8 +131,8 @@ class Ground:
 
     def key(self, victims: Sequence[int], lack: int) -> Key:
         """What `victims` are compared by, where `lack` cards have to be cleared."""
-        cost = sum(self.candidates[at].cost for at in victims)
-        beyond = max(0, sum(self.cards[at] for at in victims) - lack)
+        cost = sum(self._all[at].cost for at in victims)
+        beyond = max(0, sum(seat.mask.bit_count() for at in victims for seat in self._all[at].seats) - lack)
         worst = max((self.rank[at] for at in victims), default=-1)
         return (worst, cost // ALIKE_MS, len(victims), beyond, cost)
 
@@ -165,31 +154,36 @@ class Ground:
             branch = _Branch(case, pool, chosen, lack)
             chosen = branch.best
             self.was_cut |= branch.left == 0
-        return Clearance(self.key(chosen, lack), row, tuple(chosen), self.tenants(row))
+        return Clearance(self.key(chosen, lack), row, tuple(chosen), len(self.open_on(row)))
 
     def shift(self, at: int, row: int, sign: int) -> None:
-        """Free (1) or take again (-1) what a candidate holds on one row."""
-        room, seats = self.room(row), self.candidates[at].seats
-        for number in self._here[row][at]:
-            (room.give if sign > 0 else room.take)(seats[number])
+        """Free (1) or take again (-1) what a tenant holds on one row."""
+        room = self.room(row)
+        for seat in self._all[at].seats:
+            if seat.row == row:
+                (room.give if sign > 0 else room.take)(seat)
 
-    def cards_here(self, at: int, row: int) -> int:
-        """Cards of `row` that a candidate holds, wholly or in part; at least 1."""
-        return self._cards_here(at, row)
+    def cards_on(self, at: int, row: int) -> int:
+        """Cards of `row` that a tenant holds, wholly or in part; at least 1."""
+        return sum(seat.mask.bit_count() for seat in self._all[at].seats if seat.row == row) or 1
 
-    def _cards_here(self, at: int, row: int) -> int:
-        seats = self.candidates[at].seats
-        return max(1, sum(seats[number].mask.bit_count() for number in self._here[row][at]))
+    def rows_of(self, victims: Iterable[int]) -> list[int]:
+        """Where they hold something."""
+        return list(dict.fromkeys(seat.row for at in victims for seat in self._all[at].seats))
+
+    def _had_on(self, row: int) -> list[int]:
+        if row not in self._on:
+            self._on[row] = [at for at in self.tenants.on(row) if self.rank[at] >= 0]
+        return self._on[row]
 
     def _pool(self, row: int, lack: int) -> list[int]:
         def place(at: int) -> tuple[object, ...]:
-            one = self.candidates[at]
-            needed = min(lack, self._cards_here(at, row))
+            one = self._all[at]
+            needed = min(lack, self.cards_on(at, row))
             late = (-one.submitted[0], -one.submitted[1], one.job)
             return (self.rank[at], one.cost * _PARTS // needed, *late)
 
-        open_here = [at for at in self._here[row] if at not in self.taken and at not in self.barred]
-        return sorted(open_here, key=place)
+        return sorted(self.open_on(row), key=place)
 
     def _claimed(self, victims: Iterable[int]) -> int | None:
         """Stop `victims` in the claim; the first that is refused, with the claim as before."""
@@ -197,8 +191,7 @@ class Ground:
             return None
         mark = self.claim.mark()
         for at in victims:
-            one = self.candidates[at]
-            if not self.claim.take(one.leaf, one.charge, one.right):
+            if not self.may_take(at):
                 self.claim.rollback(mark)
                 return at
         return None
@@ -222,7 +215,7 @@ class _Row:
         return lacking(self._room, self._wish, self._members)
 
     def free(self, at: int) -> None:
-        """Without a candidate."""
+        """Without a tenant."""
         self.ground.shift(at, self.row, 1)
 
     def unfree(self, at: int) -> None:
@@ -235,8 +228,7 @@ class _Row:
         mark = 0 if claim is None else claim.mark()
         fits = False
         for at in pool:
-            one = self.ground.candidates[at]
-            if claim is not None and not claim.take(one.leaf, one.charge, one.right):
+            if not self.ground.may_take(at):
                 continue
             self.free(at)
             chosen.append(at)
@@ -267,8 +259,8 @@ class _Branch:
 
     def __init__(self, case: _Row, pool: Sequence[int], first: list[int], lack: int) -> None:
         self._case, self._ground, self._lack = case, case.ground, lack
-        self._cost = {at: self._ground.candidates[at].cost for at in pool}
-        self._cards = {at: self._ground.cards_here(at, case.row) for at in pool}
+        self._cost = {at: self._ground.tenants.all[at].cost for at in pool}
+        self._cards = {at: self._ground.cards_on(at, case.row) for at in pool}
         self._pool = sorted(pool, key=lambda at: self._cost[at] * _PARTS // self._cards[at])
         self.best, self._key = first, self._ground.key(first, lack)[1:]
         self.left = NODES

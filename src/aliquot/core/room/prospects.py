@@ -19,13 +19,13 @@ _NEVER = 1 << 30
 
 def find_prospects(ground: Ground, rows: int, wish: Wish) -> list[Place]:
     """The least place of each row where clearing might let one member of `wish` in, best first."""
-    entries = ground.entries()
-    if not len(entries.row):
+    row, at, cards = ground.entries()
+    if not len(row):
         return []
     lack = lacking_cards(ground.cells, rows, wish)
-    keep = lack[entries.row] < _NEVER
-    row, at, cards = entries.row[keep], entries.at[keep], entries.cards[keep]
-    cost = np.array([one.cost for one in ground.candidates], np.int64)[at]
+    keep = lack[row] < _NEVER
+    row, at, cards = row[keep], at[keep], cards[keep]
+    cost = ground.tenants.cost[at]
     rank = np.array(ground.rank, np.int64)[at]
 
     order = np.lexsort((cost / cards, row))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from aliquot.core.queueing.quota import Book, Charge, borrows, find_shortage
+from aliquot.core.queueing.quota import Book, Charge, find_shortage
 from aliquot.core.queueing.share import NO_END, share_after, share_of
 from aliquot.core.queueing.tree import ROOT, QueueTree
 
@@ -92,6 +92,11 @@ class Claim:
         node, slot = lack
         return node in self.book.tree.paths[leaf] and any(at == slot for at, _ in charge)
 
+    def distance(self, leaf: int) -> int:
+        """Levels up from the beneficiary's queue to the first node above both; 0 in its own."""
+        path, there = self.book.tree.paths[self.leaf], self.book.tree.paths[leaf]
+        return next(level for level, node in enumerate(path) if node in there)
+
     def returns(self, leaf: int, charge: Charge) -> bool:
         """Whether a stopped job of `leaf` could reclaim from the beneficiary once that has started."""
         if leaf == self.leaf:
@@ -116,11 +121,10 @@ def reclaim_right(
     """(right, share of the loser's side) by which `taker` may stop a running job of `loser`, or None."""
     tree = book.tree
     mine, theirs = sides(tree, taker[0], loser[0])
-    wanted = [slot for slot, _ in taker[1]]
-    if not _borrowing(book, loser, theirs, wanted):
+    if not _is_borrowing(book, loser, theirs, [slot for slot, _ in taker[1]]):
         return None
     before = share_of(book, theirs)
-    if borrows(book, mine, taker[1]) == 0:
+    if _is_within(book, taker, mine):
         return Right.RANK, before
     after = share_after(book, mine, taker[1])
     without = share_after(book, theirs, tuple((slot, -amount) for slot, amount in loser[1]))
@@ -140,14 +144,22 @@ def sides(tree: QueueTree, one: int, other: int) -> tuple[int, int]:
     return path[-1 - shared], there[-1 - shared]
 
 
-def _borrowing(book: Book, loser: tuple[int, Charge], side: int, wanted: list[int]) -> bool:
-    """Whether every node from the loser up to `side` has more than its own of something that is wanted."""
+def _is_borrowing(book: Book, loser: tuple[int, Charge], side: int, wanted: list[int]) -> bool:
+    """Whether, of something wanted that the loser holds, every node from it up to `side` has more than its own.
+
+    What counts is named by the loser's queue: a queue above that nobody wrote down has no opinion of its own.
+    """
     tree, (leaf, charge) = book.tree, loser
-    held = [slot for slot, _ in charge if slot in wanted]
-    for node in tree.paths[leaf]:
-        total, entitled, named = book.total[node], tree.entitled[node], tree.named[node]
-        if not any(total[slot] > entitled[slot] for slot in held if slot in named):
-            return False
-        if node == side:
-            break
-    return True
+    path = tree.paths[leaf][: tree.paths[leaf].index(side) + 1]
+    slots = [slot for slot, _ in charge if slot in wanted and slot in tree.named[leaf]]
+    return any(all(book.total[node][slot] > tree.entitled[node][slot] for node in path) for slot in slots)
+
+
+def _is_within(book: Book, taker: tuple[int, Charge], side: int) -> bool:
+    """Whether `side` stays within its nominal once the taker has started, in what the taker's queue names."""
+    tree, (leaf, charge) = book.tree, taker
+    return all(
+        book.total[side][slot] + amount <= tree.entitled[side][slot]
+        for slot, amount in charge
+        if slot in tree.named[leaf]
+    )

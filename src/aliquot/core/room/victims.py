@@ -16,16 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
+import numpy as np
+
 from aliquot.core.jobs import Request
 from aliquot.core.placement.cells import Cells
 from aliquot.core.placement.shapes import Shape
-from aliquot.core.room.candidates import Candidate, rank_of, victim_cost
 from aliquot.core.room.gathering import Gathering
-from aliquot.core.room.ground import Ground
+from aliquot.core.room.ground import ALIKE_MS, Ground
 from aliquot.core.room.reclaim import Claim, Right
+from aliquot.core.room.tenants import Pool, Tenant
 from aliquot.core.room.vacancy import Wish
-
-__all__ = ["Bench", "Candidate", "Claim", "Found", "rank_of", "search", "victim_cost"]
 
 TRIES: Final = 64
 """How often members are seated for real to see who can be spared, where counting places can't tell."""
@@ -51,17 +51,18 @@ class Bench(Protocol):
     def pick(self, kind: int, free: int, shape: Shape) -> int:
         """The cards of `free` that `shape` would take on a node of `kind`, 0 where none will do."""
 
-    def seats(self, victims: Sequence[Candidate]) -> bool:
+    def seats(self, victims: Sequence[Tenant]) -> bool:
         """Whether all members find seats once `victims` are gone."""
 
 
 class Found(NamedTuple):
     """`victims` as they were taken. `compared` sets were worked out; `next_cost`: of the best other."""
 
-    victims: tuple[Candidate, ...]
+    victims: tuple[Tenant, ...]
     compared: int
     next_cost: int | None
     is_bounded: bool
+    worst: int  # the largest rank among the victims, -1 where there are none
 
     @property
     def cost(self) -> int:
@@ -71,29 +72,38 @@ class Found(NamedTuple):
 
 def search(
     members: Sequence[Request],
-    candidates: Sequence[Candidate],
+    pool: Pool,
     bench: Bench,
     *,
     claim: Claim | None = None,
     most: int = 512,
     each: int | None = None,
 ) -> Found | None:
-    """Victims among `candidates` that let all `members` start; None where no set of up to `most` was found.
+    """Victims out of `pool` that let all `members` start; None where no set of up to `most` was found.
 
     `claim` is the account of quotas, left as it is (None: there are none). `each`: members one row may take.
     """
-    narrow = _helpful(candidates, claim)
-    for right in (Right.RANK,) if claim is None else (Right.RANK, Right.LAST):
+    narrow = None if claim is None else _helpful(pool, claim)
+    for right in _rights(pool, claim):
         found: list[Found] = []
-        for chosen in (candidates,) if narrow is None else (narrow, candidates):
-            allowed = [one for one in chosen if one.right <= right]
+        for chosen in (pool,) if narrow is None else (narrow, pool):
+            allowed = chosen.narrowed(chosen.right <= right)
             account = None if claim is None else claim.copy(right)
             attempt = _Attempt(members, allowed, bench, account, most, each)
-            if allowed and attempt.run():
+            if not allowed.is_empty and attempt.run():
                 found.append(attempt.result())
         if found:
             return _best_of(found)
     return None
+
+
+def _rights(pool: Pool, claim: Claim | None) -> list[Right]:
+    """By which rights victims are looked for; the last only where that could change anything."""
+    if claim is None:
+        return [Right.RANK]
+    others = np.array([leaf != claim.leaf for leaf, _ in pool.tenants.groups], np.bool_)
+    matters = others[pool.tenants.group] & (pool.rank >= 0) & (pool.right != Right.SPOT)
+    return [Right.RANK, Right.LAST] if matters.any() else [Right.RANK]
 
 
 def _best_of(found: Sequence[Found]) -> Found:
@@ -108,26 +118,17 @@ def _best_of(found: Sequence[Found]) -> Found:
     )
 
 
-def _helpful(candidates: Sequence[Candidate], claim: Claim | None) -> list[Candidate] | None:
+def _helpful(pool: Pool, claim: Claim) -> Pool | None:
     """Those who hold the quota that is lacking; None where none is lacking, or all or nobody does."""
-    if claim is None:
-        return None
     if claim.is_met():
         return None
-    known: dict[tuple[int, object], bool] = {}
-    helpful = []
-    for one in candidates:
-        key = (one.leaf, one.charge)
-        if key not in known:
-            known[key] = claim.helps(one.leaf, one.charge)
-        if known[key]:
-            helpful.append(one)
-    return helpful if 0 < len(helpful) < len(candidates) else None
+    helps = np.array([claim.helps(*group) for group in pool.tenants.groups], np.bool_)[pool.tenants.group]
+    narrow = pool.narrowed(helps)
+    return None if narrow.is_empty or (narrow.rank == pool.rank).all() else narrow
 
 
-def _order(found: Found) -> tuple[object, ...]:
-    worst = max((one.rank for one in found.victims), default=())
-    return (worst, found.cost, len(found.victims))
+def _order(found: Found) -> tuple[int, ...]:
+    return (found.worst, found.cost // ALIKE_MS, len(found.victims), found.cost)
 
 
 class _Attempt:
@@ -136,38 +137,44 @@ class _Attempt:
     def __init__(
         self,
         members: Sequence[Request],
-        candidates: Sequence[Candidate],
+        pool: Pool,
         bench: Bench,
         claim: Claim | None,
         most: int,
         each: int | None,
     ) -> None:
         self._bench, self._claim, self._most = bench, claim, most
-        self._ground = Ground(bench.cells, candidates, bench.pick, claim)
+        self._start = 0 if claim is None else claim.mark()
+        self._ground = Ground(bench.cells, pool, bench.pick, claim)
         self._groups = _groups(members)
-        self._each = len(members) if each is None else each
+        self._each = len(members) + EXTRA if each is None else each
         self._gatherings: list[Gathering] = []
         self._was_cut = False
 
     def run(self) -> bool:
         """Whether a set was found."""
-        if not (self._gather() and self._meet_quota()):
+        counted = self._gather()
+        if not counted and not self._take_all():
             return False
-        if len(self._groups) == 1:
+        if not self._meet_quota():
+            return False
+        counted = counted and len(self._groups) == 1
+        if counted:
             self._spare(self._counts)
-        if not self._seat_truly():
+        if not self._seat_truly(counted=counted) or len(self._ground.taken) > self._most:
             return False
-        return self._claim is None or not self._would_return(self._claim)
+        return self._claim is None or self._is_lasting(self._claim)
 
     def result(self) -> Found:
         """The set, once `run` has found one."""
         compared = sum(gathering.compared for gathering in self._gatherings)
         next_cost = self._gatherings[0].rival if len(self._gatherings) == 1 else None
         cut = self._was_cut or self._ground.was_cut or any(one.was_cut for one in self._gatherings)
-        return Found(tuple(self._victims()), max(compared, 1), next_cost, cut)
+        worst = max((self._ground.rank[at] for at in self._ground.taken), default=-1)
+        return Found(tuple(self._victims()), max(compared, 1), next_cost, cut, worst)
 
-    def _victims(self) -> list[Candidate]:
-        return [self._ground.candidates[at] for at in self._ground.taken]
+    def _victims(self) -> list[Tenant]:
+        return [self._ground.tenants.all[at] for at in self._ground.taken]
 
     def _gather(self) -> bool:
         """Places for all members, the largest first."""
@@ -189,12 +196,18 @@ class _Attempt:
             return True
 
         def place(at: int) -> tuple[object, ...]:
-            one = ground.candidates[at]
+            one = ground.tenants.all[at]
             given = max(1, sum(amount for _, amount in one.charge))
-            return (one.rank, one.cost * 1_000_000 // given, -one.submitted[0], -one.submitted[1], one.job)
+            return (
+                ground.rank[at],
+                one.cost * 1_000_000 // given,
+                -one.submitted[0],
+                -one.submitted[1],
+                one.job,
+            )
 
-        for at in sorted(range(len(ground.candidates)), key=place):
-            one = ground.candidates[at]
+        for at in sorted(ground.candidates, key=place):
+            one = ground.tenants.all[at]
             if at in ground.taken or not claim.helps(one.leaf, one.charge) or ground.take([at]) is not None:
                 continue
             for gathering in self._gatherings:
@@ -225,24 +238,42 @@ class _Attempt:
         for gathering in self._gatherings:
             gathering.recount(at)
 
-    def _seat_truly(self) -> bool:
+    def _seat_truly(self, *, counted: bool) -> bool:
         """Seat the members by the policy; where counting promised too much, clear a little more."""
         seated = self._bench.seats(self._victims())
-        exact = seated and len(self._groups) == 1
+        exact = seated and counted
         for _ in range(EXTRA):
-            if seated:
+            if seated or not all(gathering.more(self._most) for gathering in self._gatherings):
                 break
-            if not all(gathering.more(self._most) for gathering in self._gatherings):
-                return False
+            seated = self._bench.seats(self._victims())
+        if not seated and self._take_all():
             seated = self._bench.seats(self._victims())
         if seated and not exact:
             self._spare(self._seats, TRIES)
         return seated
 
-    def _would_return(self, claim: Claim) -> bool:
-        """Whether a victim could take back what it lost: then it would go on for ever."""
-        asked = {(one.leaf, one.charge) for one in self._victims() if one.right is not Right.SPOT}
-        return any(claim.returns(leaf, charge) for leaf, charge in sorted(asked))
+    def _take_all(self) -> bool:
+        """Take all who may be stopped, so that seats decide who has to be; False where they are many."""
+        if len(self._ground.candidates) > TRIES:
+            return False
+        for at in sorted(self._ground.candidates, key=lambda at: self._ground.rank[at]):
+            if at not in self._ground.taken and self._ground.take([at]) is None:
+                self._recount(at)
+        return True
+
+    def _is_lasting(self, claim: Claim) -> bool:
+        """Whether all may be stopped without those spared since, and none could take back what it lost.
+
+        Those nearest in the tree go first: they decide whether the beneficiary's side borrows at all.
+        """
+        claim.rollback(self._start)
+        for at in sorted(
+            self._ground.taken, key=lambda at: claim.distance(self._ground.tenants.all[at].leaf)
+        ):
+            if not self._ground.may_take(at):
+                return False
+        asked = {(one.leaf, one.charge) for one in self._victims() if not one.spot}
+        return not any(claim.returns(leaf, charge) for leaf, charge in sorted(asked))
 
 
 def _groups(members: Sequence[Request]) -> list[tuple[Request, int]]:

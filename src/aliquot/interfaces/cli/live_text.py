@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 import typer
@@ -15,18 +15,13 @@ from aliquot.control.views import (
     JobDetail,
     JobSummary,
     LiveExplanation,
+    Progress,
     QueueView,
 )
-from aliquot.core.steps import Gate
 from aliquot.core.units import FULL, format_memory, format_ms
+from aliquot.interfaces.cli.gates import GATES, gate_lines
 
 _T = TypeVar("_T")
-_GATES: Final[dict[Gate, str]] = {
-    Gate.ORDER: "a job before it waits",
-    Gate.FIT: "nothing that is free fits",
-    Gate.NEVER: "it can never fit, even with nothing else here",
-    Gate.BACKOFF: "its start was refused; it is tried again later",
-}
 
 
 def show(value: _T, lines_of: Callable[[_T], Sequence[str] | Iterator[str]], *, as_json: bool) -> None:
@@ -61,7 +56,7 @@ def job_lines(jobs: Sequence[JobSummary]) -> list[str]:
 
 def card_lines(cards: Sequence[CardView]) -> list[str]:
     """One row per card."""
-    rows = [("NODE", "CARD", "MODEL", "STATE", "FREE", "FREE MEMORY", "JOBS", "UUID")]
+    rows = [("NODE", "CARD", "MODEL", "STATE", "FREE", "FREE MEMORY", "IN USE", "JOBS", "UUID")]
     rows += [
         (
             card.node,
@@ -70,12 +65,27 @@ def card_lines(cards: Sequence[CardView]) -> list[str]:
             card.state,
             f"{card.free_compute_milli / 10:g} %",
             f"{format_memory(card.free_memory_mib)} of {format_memory(card.memory_mib)}",
-            " ".join(f"{use.job} ({use.user})" for use in card.jobs) or "-",
+            in_use(card),
+            users_of(card),
             card.uuid,
         )
         for card in cards
     ]
     return _columns(rows)
+
+
+def in_use(card: CardView) -> str:
+    """Memory in use and how busy the card is, as last seen; `?` for what is not known."""
+    used = "?" if card.used_mib is None else format_memory(card.used_mib)
+    busy = "?" if card.busy_percent is None else f"{card.busy_percent} %"
+    return f"{used}, {busy}"
+
+
+def users_of(card: CardView) -> str:
+    """Jobs on a card, and processes that are no job's."""
+    jobs = [f"{use.job} ({use.user})" for use in card.jobs]
+    others = [f"pid {one.pid} ({one.user or '?'}, foreign)" for one in card.foreign or ()]
+    return " ".join([*jobs, *others]) or "-"
 
 
 def queue_lines(queues: Sequence[QueueView]) -> list[str]:
@@ -109,6 +119,8 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
         yield f"  output    {detail.output}"
     for attempt in detail.attempts:
         yield from _attempt_lines(attempt)
+    for said in detail.progress:
+        yield f"  {_progress_line(said, of_many=len(detail.progress) > 1)}"
 
 
 def waiting_line(said: LiveExplanation) -> str:
@@ -117,15 +129,16 @@ def waiting_line(said: LiveExplanation) -> str:
         return ""
     place = f"place {said.position} of {said.waiting}" if said.position is not None else "waiting"
     reasons = "; ".join(_reasons(said))
-    return f"job {said.job} waits, {place}: {_GATES[said.wait.gate]}{f' ({reasons})' if reasons else ''}"
+    return f"job {said.job} waits, {place}: {GATES[said.wait.gate]}{f' ({reasons})' if reasons else ''}"
 
 
 def explanation_lines(said: LiveExplanation) -> Iterator[str]:
     """Why a job is where it is, or waits."""
     if said.wait is not None:
         waited = _age(said.at_ms - said.submitted_ms)
-        yield f"{said.job} has waited {waited} under policy {said.policy}: {_GATES[said.wait.gate]}."
+        yield f"{said.job} has waited {waited} under policy {said.policy}: {GATES[said.wait.gate]}."
         yield f"  Place {said.position} of {said.waiting} in the queue."
+        yield from (f"  {line}" for line in gate_lines(said.wait))
         yield from (f"  {reason}" for reason in _reasons(said))
     elif said.place is not None and said.placed_ms is not None:
         yield from _placed(said)
@@ -182,6 +195,24 @@ def _attempt_lines(attempt: AttemptView) -> Iterator[str]:
         why = "".join(f", {word}" for word in (ending.reason, ending.text) if word)
         used = f"cpu {format_ms(ending.user_ms + ending.system_ms)}, at most {ending.max_rss_kib // 1024} MiB"
         yield f"    {ending.how} with {ending.status}{why} after {format_ms(ending.wall_ms)}; {used}"
+
+
+def _progress_line(said: Progress, *, of_many: bool) -> str:
+    """What a job says of itself; what it does not say is left out."""
+    now = _now()
+    parts = [f"reported {_age(now - said.beat_ms)} ago"]
+    if said.step is not None:
+        parts.append(f"step {said.step}")
+    if said.steps_per_s is not None:
+        parts.append(f"{said.steps_per_s:.3g} steps/s")
+    if said.tokens_per_s is not None:
+        parts.append(f"{said.tokens_per_s:.4g} tokens/s")
+    if said.flops_per_s is not None:
+        share = "" if said.mfu is None else f" ({said.mfu * 100:.1f} % of what its cards can do)"
+        parts.append(f"{said.flops_per_s / 1e12:.3g} TFLOP/s{share}")
+    saved = "never" if said.checkpoint_ms is None else f"{_age(now - said.checkpoint_ms)} ago"
+    parts.append(f"checkpoint {saved}")
+    return f"{f'member {said.member} ' if of_many else ''}{', '.join(parts)}"
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:

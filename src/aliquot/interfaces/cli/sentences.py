@@ -10,6 +10,8 @@ from aliquot.control.experiments import Explanation
 from aliquot.core.grants import Placement
 from aliquot.core.steps import Gate, Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
+from aliquot.interfaces.cli.expectations import expected_line, place_line, promise_lines
+from aliquot.interfaces.cli.gates import GATES, gate_lines
 
 TIE: Final = 1e-9
 IN_CARDS: Final = "future-packing"
@@ -26,13 +28,6 @@ _PREFERS: Final[dict[str, str]] = {
     "gpu-packing": "cards in use, then nodes in use",
     "gpu-clustering": "nodes that already serve the same kind of request",
     "random": "any node with room, by lot",
-}
-
-_GATES: Final[dict[Gate, str]] = {
-    Gate.ORDER: "a job before it waits, and the queue is strict first-in, first-out",
-    Gate.FIT: "nothing that is free fits",
-    Gate.NEVER: "it can never fit, even with nothing else on any node",
-    Gate.BACKOFF: "a node refused it; it is tried again later",
 }
 
 _REASONS: Final[dict[Shortfall, Callable[[Reason], str]]] = {
@@ -79,6 +74,8 @@ def _placed(explanation: Explanation, place: Place) -> Iterator[str]:
     )
     for placement in place.placements:
         yield f"  {_where(placement)}"
+    if explanation.promise is not None:
+        yield from promise_lines(explanation.promise, format_ms)
     yield from _score(explanation, place)
     runner_up = place.runner_up
     if runner_up is not None and abs(runner_up.score - place.score) < TIE:
@@ -96,10 +93,21 @@ def _placed(explanation: Explanation, place: Place) -> Iterator[str]:
 def _waits(explanation: Explanation, wait: Wait) -> Iterator[str]:
     yield (
         f"{explanation.job} waits at {format_ms(explanation.at_ms)} under policy {explanation.policy}: "
-        f"{_GATES[wait.gate]}."
+        f"{GATES[wait.gate]}."
     )
+    yield from (f"  {line}" for line in gate_lines(wait))
     if explanation.position is not None:
-        yield f"  Place {explanation.position} of {explanation.waiting} in the queue."
+        yield "  " + place_line(
+            explanation.position,
+            explanation.waiting,
+            explanation.queue,
+            explanation.queue_position,
+            explanation.queue_waiting,
+        )
+    if explanation.expected is not None and wait.gate is not Gate.NEVER:
+        yield "  " + expected_line(explanation.expected, explanation.at_ms)
+    if explanation.promise is not None:
+        yield from (f"  {line}" for line in promise_lines(explanation.promise, format_ms))
     for reason in wait.reasons:
         yield f"  {explain_reason(reason)}"
     if wait.reasons:
