@@ -170,7 +170,7 @@ class Pass:
             return False
         if self._clearing is None:
             tree, book = None, None
-            if isinstance(self._turns, TreeTurns):
+            if isinstance(self._turns, TreeTurns) and not rules.across_queues:
                 tree, book = self._turns.standing.tree, self._turns.standing.book
             self._clearing = Clearing(self._desk, self._world, rules, tree, book, self._now)
             self._bar(tuple(self._changed))
@@ -189,7 +189,8 @@ class Pass:
 
     def _lack(self, record: JobRecord, lack: Lack) -> None:
         """Quota is used up: taken back from who borrowed it, or waited for."""
-        if self._clear(record, None):
+        rules = self._settings.preemption
+        if rules is not None and not rules.across_queues and self._clear(record, None):
             return
         self._steps.append(Wait(record.job.id, Gate.QUOTA, lack=lack))
         if self._turns.is_strict(record):

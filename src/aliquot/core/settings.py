@@ -96,6 +96,7 @@ class Preemption(msgspec.Struct, frozen=True):
     """Who may be stopped for whom. Nothing is stopped that the beneficiary could start without."""
 
     lower_priority: bool = True  # in the own queue, and anywhere where there are no quotas
+    across_queues: bool = False  # lower priority anywhere, whatever the quotas; then nothing is reclaimed
     reclaim: bool = True  # from queues that borrow, for one within its nominal
     spot: bool = True  # spot work, for anybody
     least_run_ms: int = 0  # a job is left alone until it has run this long

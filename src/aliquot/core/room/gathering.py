@@ -84,8 +84,7 @@ class Gathering:
         others = sorted(row for row, count in self._places.items() if count and row not in cleared)
         for row in (*cleared, *others):
             for _ in range(min(left, self._places.get(row, 0))):
-                sit(self._ground.room(row), self._wish, self._ground.pick)
-                left -= 1
+                left -= sit(self._ground.room(row), self._wish, self._ground.pick)
 
     def _clear_best(self, found: list[tuple[tuple[int, ...], int]], most: int) -> bool:
         """For one member: the best row; those further down the list can't be better."""

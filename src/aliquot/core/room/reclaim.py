@@ -145,7 +145,7 @@ def sides(tree: QueueTree, one: int, other: int) -> tuple[int, int]:
 
 
 def _is_borrowing(book: Book, loser: tuple[int, Charge], side: int, wanted: list[int]) -> bool:
-    """Whether, of something wanted that the loser holds, every node from it up to `side` has more than its own.
+    """Whether every node from the loser up to `side` has more than its own of something wanted it holds.
 
     What counts is named by the loser's queue: a queue above that nobody wrote down has no opinion of its own.
     """

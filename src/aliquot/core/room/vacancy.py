@@ -77,28 +77,36 @@ def lacking(room: Vacancy, wish: Wish, members: int) -> int:
     return max(1, min(_lacking(room, shape, members) for shape in wish.shapes))
 
 
-def sit(room: Vacancy, wish: Wish, pick: Pick) -> None:
-    """Take a place for one member; the caller has counted at least one."""
-    shape = next(shape for shape in wish.shapes if _count(room, shape, 1, pick if wish.linked else None))
-    mask = 0
-    if shape.cards:
-        slots = _slots(room, shape)
-        free = sum(1 << card for card, count in enumerate(slots) if count)
-        mask = pick(room.kind, free, shape)
-        if shape.cards == 1 and not shape.whole:  # the tightest that will do
-            mask = 1 << min(bits(free), key=lambda card: (room.left[card], card))
-    if shape.whole:
-        for card in bits(mask):
-            room.left[card] = [0] * len(room.left[card])
-        room.idle &= ~mask
-        room.cpu -= shape.cpu
-        room.host -= shape.host
-        return
-    compute, memory, bandwidth = shape.ask[room.kind]
+def sit(room: Vacancy, wish: Wish, pick: Pick) -> bool:
+    """Take a place for one member; False where there is none."""
+    for shape in wish.shapes:
+        if _count(room, shape, 1, pick if wish.linked else None):
+            _take(room, shape, _cards_for(room, shape, pick if wish.linked else None))
+            return True
+    return False
+
+
+def _cards_for(room: Vacancy, shape: Shape, pick: Pick | None) -> int:
+    """A single slice on the tightest card; several on those that could serve most, so that others fit too."""
+    if not shape.cards:
+        return 0
+    slots = _slots(room, shape)
+    free = [card for card, count in enumerate(slots) if count]
+    if pick is not None:
+        return pick(room.kind, sum(1 << card for card in free), shape)
+    if shape.cards == 1:
+        return 1 << min(free, key=lambda card: (room.left[card], card))
+    return sum(1 << card for card in sorted(free, key=lambda card: (-slots[card], card))[: shape.cards])
+
+
+def _take(room: Vacancy, shape: Shape, mask: int) -> None:
+    ask = shape.ask[room.kind]
     for card in bits(mask):
         have = room.left[card]
-        room.left[card] = [have[0] - compute, have[1] - memory, have[2] - bandwidth]
-        room.idle &= ~(1 << card)
+        room.left[card] = [
+            0 if shape.whole else left - wanted for left, wanted in zip(have, ask, strict=True)
+        ]
+    room.idle &= ~mask
     room.cpu -= shape.cpu
     room.host -= shape.host
 
