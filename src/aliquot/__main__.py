@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aliquot.interfaces.cli.app import run_app
 
 if TYPE_CHECKING:
+    from aliquot.config.spelling import PolicyPage
     from aliquot.control.experiments import Experiments
     from aliquot.control.live import Live
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run_app(sys.argv[1:], _experiments, _live))
+    sys.exit(run_app(sys.argv[1:], _experiments, _live, _policies))
 
 
 def _experiments() -> Experiments:
@@ -27,6 +30,13 @@ def _live() -> Live:
     from aliquot.bootstrap_live import make_live
 
     return make_live()
+
+
+def _policies(files: Sequence[Path]) -> list[PolicyPage]:
+    from aliquot.catalog import load_catalog
+    from aliquot.config.spelling import list_policies
+
+    return list_policies(files, load_catalog())
 
 
 if __name__ == "__main__":

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from aliquot.catalog import load_catalog
 from aliquot.config import load_scenario
-from aliquot.core.jobs import Request
+from aliquot.core.errors import DocumentError
+from aliquot.core.jobs import Job, Request
+from aliquot.core.settings import Settings
 from aliquot.core.workload import Scenario
 
 CLUSTER = """\
@@ -49,3 +53,31 @@ def load(folder: Path, *texts: str, name: str = "a.yaml") -> Scenario:
 def request_of(folder: Path, fields: str, *more: str) -> Request:
     """What a job with `gpu: fields` asks for."""
     return load(folder, CLUSTER, *more, gpu(fields)).offers[0].job.members[0]
+
+
+def check_error(folder: Path, text: str, field: str, why: str, after_line: int = 0) -> None:
+    """That `text` is refused at `field`, with `why` in the message, advice, and a line after `after_line`."""
+    with pytest.raises(DocumentError) as caught:
+        load(folder, text)
+    error = caught.value
+    assert why in str(error)
+    assert error.file == str(folder / "a.yaml")
+    assert error.field.split(": ")[0] == field
+    assert error.hint
+    if error.line is not None:
+        assert after_line < error.line <= text.count("\n") + 1
+        assert str(error).startswith(f"{error.file}:{error.line}: ")
+    else:
+        assert field == ""
+
+
+def jobs_of(folder: Path, *texts: str) -> dict[str, Job]:
+    """The jobs of `texts` beside the small cluster, by id."""
+    return {offer.job.id: offer.job for offer in load(folder, CLUSTER, *texts).offers}
+
+
+def policy_of(folder: Path, spec: str, *texts: str) -> Settings:
+    """The settings of a policy document with `spec`."""
+    settings = load(folder, CLUSTER, *texts, document("Policy", "p", spec)).settings("p")
+    assert settings is not None
+    return settings

@@ -130,7 +130,7 @@ def test_a_job_without_a_priority_has_that_of_its_queue(tmp_path: Path) -> None:
     queue = document("Queue", "ai-lab/training", "{priority: 100, gpuMemory: 320GB}")
     scenario = load(tmp_path, job("{cpu: 1, queue: ai-lab/training}"), CLUSTER, queue)
     assert scenario.offers[0].job.priority == 100
-    assert any("not enforced yet" in note for note in scenario.notes)
+    assert scenario.notes == ()
 
 
 def test_no_quota_and_a_quota_of_nothing_differ(tmp_path: Path) -> None:

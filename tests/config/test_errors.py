@@ -9,7 +9,7 @@ import pytest
 from aliquot.catalog import load_catalog
 from aliquot.config import load_scenario
 from aliquot.core.errors import DocumentError
-from tests.config.documents import CLUSTER, document, gpu, job, load, nodes
+from tests.config.documents import CLUSTER, check_error, document, gpu, job, nodes
 
 UNIT = "gpu_unit: [{name: u, memory_mb: 1024, compute_percent: 25, memory_bandwidth_percent: 25}]"
 
@@ -392,21 +392,6 @@ def test_what_is_written_wrong_is_named(tmp_path: Path, text: str, field: str, w
 @pytest.mark.parametrize(("text", "field", "why"), [r[1:] for r in CLUSTERS], ids=[r[0] for r in CLUSTERS])
 def test_a_cluster_that_cannot_be_is_named(tmp_path: Path, text: str, field: str, why: str) -> None:
     check_error(tmp_path, text, field, why)
-
-
-def check_error(folder: Path, text: str, field: str, why: str, after_line: int = 0) -> None:
-    with pytest.raises(DocumentError) as caught:
-        load(folder, text)
-    error = caught.value
-    assert why in str(error)
-    assert error.file == str(folder / "a.yaml")
-    assert error.field.split(": ")[0] == field
-    assert error.hint
-    if error.line is not None:
-        assert after_line < error.line <= text.count("\n") + 1
-        assert str(error).startswith(f"{error.file}:{error.line}: ")
-    else:
-        assert field == ""
 
 
 FILES = [

@@ -28,8 +28,9 @@ def count_cards(scenario: Scenario) -> int:
 
 
 def test_every_example_loads(examples: Path) -> None:
-    folders = sorted({file.parent for file in examples.rglob("*.yaml")} - {examples / "bare"})
-    assert len(folders) == 4
+    beside = {examples / "bare", examples / "history"}
+    folders = sorted({file.parent for file in examples.rglob("*.yaml")} - beside)
+    assert len(folders) == 5
     assert all(load(folder).offers for folder in folders)
 
 
@@ -93,3 +94,19 @@ def test_the_services_of_a_thousand_card_site_find_their_cpu(examples: Path) -> 
     service, node = scenario.offers[0].job.members[0], scenario.nodes[0]
     assert 5 * len(node.cards) * service.cpu_milli <= node.cpu_milli
     assert 5 * len(node.cards) * service.host_mib <= node.host_mib
+
+
+def test_the_site_with_queues_has_one_of_each(examples: Path) -> None:
+    scenario = load_scenario([examples / "queues.yaml"], load_catalog())
+    jobs = {offer.job.id: offer.job for offer in scenario.offers}
+    assert [job.array.width for job in jobs.values() if job.array is not None] == [4] * 12
+    assert {edge.on for edge in jobs["train"].after} == {f"prepare-{at}" for at in range(12)}
+    assert (len(jobs["train"].members), jobs["sweep"].least, len(jobs["sweep"].members)) == (2, 4, 8)
+    assert jobs["fill-5"].spot
+    assert not jobs["answer"].stop.preemptible
+    settings = scenario.settings("platform")
+    assert settings is not None
+    assert {queue.name for queue in settings.queues} >= {job.queue for job in jobs.values()}
+    assert settings.preemption is not None
+    assert (settings.order.half_life_ms, settings.preemption.least_run_ms) == (43_200_000, 900_000)
+    assert scenario.notes == ()

@@ -10,39 +10,33 @@ What each key does:
     scheduler                  a policy named `scheduler`
       policy                   the placement policy; `binpack` is best-fit
       enable_MECHANISM         recorded; with all that are named switched off no card is shared
-      resource_quota           a queue each: its priority, and a quota of GPU memory that is not enforced yet
+      resource_quota           a queue each
+        gpu_memory             its own: lent while it is not used, borrowed beyond while others lend
+        priority               of its jobs, unless they have their own
+        hard                   true: it never borrows
       topology_aware           whether wiring chooses the cards
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final, NamedTuple
 
 from aliquot.config.fields import Field, Table, quantity, read_fields
 from aliquot.config.policies import MECHANISMS, read_placement
-from aliquot.config.readers import flag, name, path_name, percent, whole
+from aliquot.config.readers import flag, name, path_name, percent, quota_memory, whole
 from aliquot.config.tree import Item
 from aliquot.core import units
-from aliquot.core.queues import Queue
+from aliquot.core.queues import MEMORY, Queue, Quota
 from aliquot.core.settings import Settings
 from aliquot.core.slices import SliceClass
 
 SCHEDULER: Final = "scheduler"
 GPU_UNIT: Final = "gpu_unit"
-_ZERO: Final = re.compile(r"0+(?:\.0+)?\s*[A-Za-z]*")
 
 
 def plain_mib(item: Item) -> int:
     """MiB of a key named `..._mb`, written as a plain number."""
     return quantity(units.parse_memory, plain="MiB")(item)
-
-
-def quota(item: Item) -> int:
-    """MiB of a quota. 0 is a quota of nothing, which is not the same as no quota."""
-    if _ZERO.fullmatch(item.scalar()):
-        return 0
-    return quantity(units.parse_memory)(item)
 
 
 UNIT: Final[Table] = {
@@ -52,8 +46,9 @@ UNIT: Final[Table] = {
     "memory_bandwidth_percent": Field(percent, "bandwidth_milli", required=True),
 }
 QUOTA: Final[Table] = {
-    "gpu_memory": Field(quota, "nominal_mib"),
+    "gpu_memory": Field(quota_memory, "nominal_mib"),
     "priority": Field(whole),
+    "hard": Field(flag),
 }
 
 
@@ -95,6 +90,10 @@ def _read_queues(quotas: Item | None) -> tuple[tuple[Queue, Item], ...]:
     found: list[tuple[Queue, Item]] = []
     for word, entry in quotas.fields() if quotas else ():
         values: dict[str, Any] = read_fields(entry, QUOTA)
+        if values.pop("hard", False):
+            if "nominal_mib" not in values:
+                entry.fail("a hard quota of nothing that is said", "add gpu_memory, or leave out hard")
+            values["quotas"] = (Quota(MEMORY, nominal=values.pop("nominal_mib"), borrowing=0),)
         found.append((Queue(path_name(_key(entry, word)), **values), entry))
     return tuple(found)
 

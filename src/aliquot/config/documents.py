@@ -9,21 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from aliquot.config import bare
 from aliquot.config.clusters import POOL_LABEL, read_groups
 from aliquot.config.fields import Field, Table, read_fields
 from aliquot.config.jobs import read_job
-from aliquot.config.policies import BUILTIN, read_policy
-from aliquot.config.readers import asked_memory, choice, moment, name, path_name, share, text, whole, words
+from aliquot.config.policies import BUILTIN, read_policy, read_rates
+from aliquot.config.queues import check_together, known_queues, queue_notes, read_listed, read_queue
+from aliquot.config.readers import asked_memory, choice, moment, name, path_name, share, text, words
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
 from aliquot.config.tree import Item, nearest
+from aliquot.config.waits import Group, link_groups
 from aliquot.core.inventory import Node
 from aliquot.core.queues import Queue
-from aliquot.core.settings import Settings
+from aliquot.core.settings import Rates, Settings
 from aliquot.core.slices import SliceClass
 from aliquot.core.speed import Reach, SpeedTable
-from aliquot.core.units import format_memory
 from aliquot.core.workload import Offer, Standing
 
 API_VERSION: Final = "aliquot.dev/v1"
@@ -41,6 +44,7 @@ METADATA: Final[Table] = {
 CLUSTER: Final[Table] = {
     "nodes": Field(Item.elements, required=True),
     "speeds": Field(lambda item: item),
+    "rates": Field(lambda item: item),
     "failures": Field(Item.elements),
     "notes": Field(words),
     "standing": Field(choice(Standing)),
@@ -56,7 +60,7 @@ SLICE: Final[Table] = {
     "compute": Field(share, "compute_milli", required=True),
     "bandwidth": Field(share, "bandwidth_milli"),
 }
-QUEUE: Final[Table] = {"priority": Field(whole), "gpuMemory": Field(bare.quota, "nominal_mib")}
+QUEUES: Final[Table] = {"queues": Field(Item.elements, required=True)}
 SPEEDS: Final[Table] = {
     **{reach.value: Field(share) for reach in Reach},
     "sharing": Field(share),
@@ -81,17 +85,21 @@ class Documents:
         self.sites: list[str] = []
         self.nodes: list[Node] = []
         self.offers: list[Offer] = []
-        self.queues: list[Queue] = []
+        self.groups: list[Group] = []
+        self.declared: list[tuple[Queue, Item]] = []
+        self.priorities: dict[str, int] = {}
+        self.reachable: list[str] = []  # queues that jobs may name, where there are any
         self.slices: list[SliceClass] = []
         self.policies: list[tuple[str, Settings]] = []
         self.failing: list[Item] = []
         self.failures: list[tuple[int, str, int | None]] = []
         self.speeds = SpeedTable()
+        self.rates = Rates()
         self.said: list[str] = []
         self.notes: dict[str, None] = {}
         self.standing = Standing.WHAT_IF
         self._claimed: dict[tuple[str, str], Item] = {}
-        self._speeds_at: Item | None = None
+        self._set_at: dict[str, Item] = {}
 
     def claim(self, kind: str, word: str, item: Item) -> None:
         """Take a name of a kind; fails where it is taken, and says where."""
@@ -104,23 +112,39 @@ class Documents:
         """Say something once beside every result."""
         self.notes[text_] = None
 
+    @property
+    def queues(self) -> tuple[Queue, ...]:
+        """All queues, in the order of the files."""
+        return tuple(queue for queue, _ in self.declared)
+
     def add_queue(self, queue: Queue, item: Item) -> None:
-        """A queue; a quota in it is reported as not enforced."""
+        """A queue and the map of its fields."""
         self.claim("queue", queue.name, item)
-        self.queues.append(queue)
-        if queue.nominal_mib is not None:
-            size = format_memory(queue.nominal_mib)
-            self.note(f"queue {queue.name}: the quota of {size} GPU memory is read but not enforced yet")
+        self.declared.append((queue, item))
+
+    def settle_queues(self) -> None:
+        """Check the tree that all queues make, once all are known."""
+        check_together(self.declared)
+        self.priorities = {queue.name: queue.priority for queue in self.queues}
+        self.reachable = known_queues(self.queues)
 
     def set_speeds(self, item: Item) -> None:
         """The speed table; one document may set it."""
-        if self._speeds_at is not None:
-            item.fail("speeds are set twice", f"the first are in {self._speeds_at.file}")
-        self._speeds_at = item
+        self._set_once("speeds", item)
         values = read_fields(item, SPEEDS)
         sharing = values.pop("sharing", self.speeds.sharing_milli)
         table = tuple((reach, values.get(reach.value, milli)) for reach, milli in self.speeds.by_reach)
         self.speeds = SpeedTable(table, sharing)
+
+    def set_rates(self, item: Item) -> None:
+        """What cards are worth, for all policies that do not say it themselves; one document may."""
+        self._set_once("rates", item)
+        self.rates = read_rates(item, self.names)
+
+    def _set_once(self, what: str, item: Item) -> None:
+        earlier = self._set_at.setdefault(what, item)
+        if earlier is not item:
+            item.fail(f"{what} are set twice", f"the first are in {earlier.file}")
 
 
 def read_documents(items: Sequence[Item], shelf: Shelf) -> Documents:
@@ -138,7 +162,12 @@ def read_documents(items: Sequence[Item], shelf: Shelf) -> Documents:
         for document in opened:
             if document.kind == kind:
                 take(document, found)
+        if kind == "Queues":
+            found.settle_queues()
+    _link_jobs(found)
     _take_failures(found)
+    for text_ in queue_notes(found.queues, found.nodes, found.rates):
+        found.note(text_)
     return found
 
 
@@ -155,7 +184,7 @@ def _open(item: Item) -> Document:
     metadata: Item = values["metadata"]
     head = read_fields(metadata, METADATA)
     word = metadata.get("name")
-    if word is not None and values["kind"] != "Queue":
+    if word is not None and kind.text != "Queue":
         name(word)  # only queues have levels
     return Document(values["kind"], head["name"], head.get("labels", ()), item, values["spec"])
 
@@ -183,7 +212,12 @@ def _take_slice(document: Document, found: Documents) -> None:
 
 
 def _take_queue(document: Document, found: Documents) -> None:
-    found.add_queue(Queue(document.name, **read_fields(document.spec, QUEUE)), document.item)
+    found.add_queue(read_queue(document.name, document.spec, found.names), document.spec)
+
+
+def _take_queues(document: Document, found: Documents) -> None:
+    for item in read_fields(document.spec, QUEUES)["queues"]:
+        found.add_queue(read_listed(item, found.names), item)
 
 
 def _take_cluster(document: Document, found: Documents) -> None:
@@ -193,6 +227,8 @@ def _take_cluster(document: Document, found: Documents) -> None:
     _add_nodes(values["nodes"], document.name, document.labels, found)
     if "speeds" in values:
         found.set_speeds(values["speeds"])
+    if "rates" in values:
+        found.set_rates(values["rates"])
     found.failing += values.get("failures", ())
     found.said += values.get("notes", ())
     found.standing = values.get("standing", found.standing)
@@ -236,27 +272,41 @@ def _take_failures(found: Documents) -> None:
 
 def _take_job(document: Document, found: Documents) -> None:
     known = Known({unit.name: unit for unit in found.slices}, found.names)
-    priorities = {queue.name: queue.priority for queue in found.queues}
     queue = document.spec.get("queue")
-    if queue is not None and found.queues and queue.text not in priorities:
-        queue.fail(f"unknown queue {queue.text!r}", nearest(queue.scalar(), priorities))
-    for offer in read_job(document.name, document.spec, known, priorities):
+    if queue is not None and found.declared and queue.text not in found.reachable:
+        queue.fail(f"unknown queue {queue.text!r}", nearest(queue.scalar(), found.reachable))
+    offers = read_job(document.name, document.spec, known, found.priorities)
+    for offer in offers:
         found.claim("job", offer.job.id, document.spec)
-        found.offers.append(offer)
+    found.offers += offers
+    found.groups.append(Group(document.name, document.spec, tuple(offer.job.id for offer in offers)))
+
+
+def _link_jobs(found: Documents) -> None:
+    """What jobs wait for, once all jobs are known."""
+    edges = link_groups(found.groups)
+    if not edges:
+        return
+    owner = {id_: group.word for group in found.groups for id_ in group.ids}
+    found.offers = [
+        replace(offer, job=replace(offer.job, after=edges.get(owner[offer.job.id], ())))
+        for offer in found.offers
+    ]
 
 
 def _take_policy(document: Document, found: Documents) -> None:
     if document.name in dict(BUILTIN):
         document.item.fail(f"{document.name!r} is a policy of Aliquot's own", "choose another name")
     found.claim("policy", document.name, document.item)
-    found.policies.append((document.name, read_policy(document.spec)))
+    found.policies.append((document.name, read_policy(document.spec, found.names)))
 
 
 KINDS: Final[dict[str, Callable[[Document, Documents], Any]]] = {
     "SliceClass": _take_slice,
-    "Queue": _take_queue,
     "Cluster": _take_cluster,
     "Pool": _take_pool,
+    "Queue": _take_queue,
+    "Queues": _take_queues,
     "Job": _take_job,
     "Policy": _take_policy,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from aliquot.config.tree import Item, nearest
 from aliquot.core.errors import DocumentError, SpecError
@@ -58,3 +58,9 @@ def located(item: Item, make: Callable[[], ValueT]) -> ValueT:
         raise DocumentError(
             error.message, file=item.file, line=item.line, field=where, value=item.text, hint=error.hint
         ) from error
+
+
+def fail_at(item: Item, error: SpecError) -> NoReturn:
+    """Say the core's `error` as one of `item`, or of its entry that the last word of the field names."""
+    part = item.get(error.field.rpartition(".")[2]) or item
+    raise part.error(error.message, error.hint) from error

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from aliquot.config.fields import Field, Table, read_fields
+from msgspec.structs import replace
+
+from aliquot.config.elastic import read_elastic
+from aliquot.config.fields import Field, Table, fail_at, read_fields
+from aliquot.config.members import ASKED, GANG, read_members, read_minimum
 from aliquot.config.readers import (
-    asked_cores,
-    asked_memory,
     choice,
     count,
     duration,
     flag,
     level,
     moment,
+    name,
     path_name,
+    share,
     whole,
 )
-from aliquot.config.requests import Known, read_request
+from aliquot.config.requests import Known
 from aliquot.config.tree import Item
+from aliquot.config.waits import WAITS
+from aliquot.core.errors import SpecError
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job, Link, Stage
+from aliquot.core.jobs import Array, Bound, Job, Link, Stage, Stop
+from aliquot.core.queueing.deps import check_array
 from aliquot.core.workload import Offer
 
 MOST_REPLICAS: Final = 1_000_000
 
 JOB: Final[Table] = {
     "replicas": Field(count(1, MOST_REPLICAS)),
+    "array": Field(lambda item: item),
     "priority": Field(whole),
     "queue": Field(path_name),
+    "user": Field(name),
     "stage": Field(choice(Stage)),
     "submit": Field(moment, "submitted_ms"),
     "run": Field(duration, "work_ms"),
@@ -38,48 +47,105 @@ JOB: Final[Table] = {
     "linked": Field(flag),
     "movable": Field(flag),
     "scatter": Field(flag),
-    "cpu": Field(asked_cores, "cpu_milli"),
-    "memory": Field(asked_memory, "host_mib"),
-    "gpu": Field(lambda item: item),
+    "spread": Field(flag),
+    "spot": Field(flag),
+    "checkpoint": Field(duration, "checkpoint_ms"),
+    "restart": Field(moment, "restart_ms"),
+    "stop": Field(moment, "stop_ms"),
+    "preemptible": Field(flag),
+    "startBy": Field(duration, "start_by_ms"),
+    "finishBy": Field(duration, "finish_by_ms"),
+    "speedFloor": Field(share, "speed_floor_milli"),
+    "elastic": Field(lambda item: item),
+    **WAITS,
+    **GANG,
+    **ASKED,
 }
-OF_JOB: Final = ("priority", "queue", "stage", "estimate_ms", "movable", "scatter")
+ARRAY: Final[Table] = {"size": Field(whole, required=True), "width": Field(whole)}
+OF_JOB: Final = ("priority", "queue", "user", "stage", "estimate_ms", "movable", "scatter", "spread", "spot")
+OF_STOP: Final = ("checkpoint_ms", "restart_ms", "stop_ms", "preemptible")
 OF_OFFER: Final = ("work_ms", "patience_ms", "busy_milli", "linked")
 
 
 def read_job(word: str, spec: Item, known: Known, priorities: dict[str, int]) -> tuple[Offer, ...]:
-    """The offers of the job called `word`: itself, or `word-0` and so on where `replicas` is given.
+    """The offers of the job called `word`: itself, or `word-0` and so on for replicas and arrays.
 
     A job without a priority has that of its queue. Whoever requires NVLink depends on links unless it says
-    otherwise. `seq` is 0 here: the order among all jobs is known only when all are read.
+    otherwise. `seq` is 0 and `after` empty here: both are known only when all jobs are read.
     """
     values = read_fields(spec, JOB)
-    request = read_request(values.get("gpu"), values.get("cpu_milli", 0), values.get("host_mib", 0), known)
-    own = {key: values[key] for key in OF_JOB if key in values}
-    own.setdefault("priority", priorities.get(own.get("queue", ""), 0))
+    members = read_members(spec, values, known)
+    array = _read_array(word, spec, values)
+    copies = array.size if array is not None else values.get("replicas")
     beside = {key: values[key] for key in OF_OFFER if key in values}
-    beside.setdefault("linked", request.link is Link.REQUIRED)
-    _check_job(spec, values, request.cards)
-    ids = [f"{word}-{at}" for at in range(values["replicas"])] if "replicas" in values else [word]
-    return tuple(
-        Offer(
-            job=Job(
-                id=JobId(id_),
-                members=(request,),
-                submitted_ms=values.get("submitted_ms", 0),
-                seq=0,
-                replica_of=word if "replicas" in values else "",
-                **own,
-            ),
-            **beside,
-        )
-        for id_ in ids
+    beside.setdefault("linked", any(member.link is Link.REQUIRED for member in members))
+    minimum = read_minimum(spec, values, len(members))
+    job = Job(
+        id=JobId(word),
+        members=members,
+        submitted_ms=values.get("submitted_ms", 0),
+        seq=0,
+        replica_of="" if copies is None else word,
+        minimum=minimum,
+        array=array,
+        elastic=read_elastic(values["elastic"], members, minimum) if "elastic" in values else None,
+        stop=Stop(**{key: values[key] for key in OF_STOP if key in values}),
+        bound=_read_bound(spec, values),
+        **_own(values, priorities),
+    )
+    _check_job(spec, job)
+    if copies is None:
+        return (Offer(job=job, **beside),)
+    ids = (JobId(f"{word}-{at}") for at in range(copies))
+    return tuple(Offer(job=replace(job, id=id_), **beside) for id_ in ids)
+
+
+def _own(values: dict[str, Any], priorities: dict[str, int]) -> dict[str, Any]:
+    own: dict[str, Any] = {key: values[key] for key in OF_JOB if key in values}
+    own.setdefault("priority", priorities.get(own.get("queue", ""), 0))
+    return own
+
+
+def _read_array(word: str, spec: Item, values: dict[str, Any]) -> Array | None:
+    """`array: {size: 100, width: 10}`: a hundred jobs, ten at a time; `array: 100` sets no width."""
+    item: Item | None = values.get("array")
+    if item is None:
+        return None
+    if "replicas" in values:
+        item.fail("both an array and replicas", "keep one: an array has a width limit, replicas have none")
+    said = {"size": whole(item)} if item.text is not None else read_fields(item, ARRAY)
+    array = Array(word, **said)
+    try:
+        check_array(array, "array")
+    except SpecError as error:
+        fail_at(item, error)
+    if array.size > MOST_REPLICAS:
+        (item.get("size") or item).fail(f"an array of {array.size} jobs", f"{MOST_REPLICAS} at most")
+    return array
+
+
+def _read_bound(spec: Item, values: dict[str, Any]) -> Bound:
+    """What the job asks to be promised: times count from its submission."""
+    submitted: int = values.get("submitted_ms", 0)
+    start, finish = values.get("start_by_ms"), values.get("finish_by_ms")
+    if start is not None and finish is not None and finish <= start:
+        (spec.get("finishBy") or spec).fail("has to finish before it has to start", "later than startBy")
+    return Bound(
+        start_by_ms=None if start is None else submitted + start,
+        finish_by_ms=None if finish is None else submitted + finish,
+        speed_floor_milli=values.get("speed_floor_milli"),
     )
 
 
-def _check_job(spec: Item, values: dict[str, object], cards: int) -> None:
-    if not cards and not values.get("cpu_milli") and not values.get("host_mib"):
-        spec.fail("asks for nothing", "add gpu, cpu or memory")
+def _check_job(spec: Item, job: Job) -> None:
+    cards = sum(member.cards for member in job.members)
     for key in ("busy", "linked", "scatter"):
         item = spec.get(key)
         if item is not None and not cards and item.text != "false":
             item.fail(f"{key!r} has no meaning without cards", "leave it out, or add gpu")
+    if job.scatter and len(job.members) > 1:
+        (spec.get("scatter") or spec).fail("a gang is on several nodes as it is", "leave it out")
+    if job.spread and len(job.members) == 1 and not job.replica_of:
+        (spec.get("spread") or spec).fail(
+            "one member on one node cannot be spread", "add members or replicas, or leave it out"
+        )

@@ -1,14 +1,46 @@
-"""Policies: a document into the core's settings, and the named ones that every scenario has."""
+"""Policies: a document into the core's settings, and the named ones that every scenario has.
+
+A document starts from the defaults, or from a preset; then from weights of its own; then each field that it
+names replaces that value and no other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from aliquot.config.fields import Field, Table, quantity, read_fields
-from aliquot.config.readers import choice, count, flag, one_of, ratio, share
+from aliquot.config.objectives import PRESETS, WHOLE, weighed
+from aliquot.config.readers import (
+    choice,
+    count,
+    flag,
+    level,
+    moment,
+    money,
+    one_of,
+    ratio,
+    share,
+    thousandths,
+    whole,
+)
+from aliquot.config.shelf import ModelNames
 from aliquot.config.tree import Item, nearest
 from aliquot.core import units
-from aliquot.core.settings import Discipline, MixSource, Rescue, Settings
+from aliquot.core.settings import (
+    Backfill,
+    Discipline,
+    MixSource,
+    Objectives,
+    Order,
+    Overrun,
+    Preemption,
+    Rates,
+    Rescue,
+    Settings,
+)
 
 DEFAULT_PLACEMENT: Final = "future-packing"
 PLACEMENTS: Final = (
@@ -34,8 +66,24 @@ COMPARED: Final = (
 BUILTIN: Final = (
     *((placement, Settings(policy=((placement, 1.0),))) for placement in PLACEMENTS),
     *COMPARED,
+    *((preset.name, weighed(Settings(), preset.objectives)) for preset in PRESETS),
 )
 """(name, settings) of the policies that need no document, the default first."""
+
+ABOUT: Final = {
+    "future-packing": "the default: shut out as little as possible of the demand that is likely to come",
+    "fgd": "where fragmentation grows least, as published",
+    "best-fit": "the fullest node that will do (binpack)",
+    "spread": "the emptiest node",
+    "gpu-packing": "cards in use first, then nodes in use",
+    "gpu-clustering": "beside jobs that ask alike",
+    "dot-product": "where what is asked looks like what is left",
+    "random": "any that will do",
+    "whole-card-fifo": "to compare with: whole cards in order of arrival, spread over the nodes",
+    "binpack-slices": "to compare with: slices, packed, by priority",
+    **{preset.name: preset.about for preset in PRESETS},
+}
+"""What each built-in policy is, in a line."""
 
 MECHANISMS: Final = ("mps", "time-slicing", "mig", "cgpu", "vgpu", "hami")
 
@@ -46,10 +94,45 @@ MIX: Final[Table] = {
 }
 RESCUE: Final[Table] = {
     "share": Field(ratio),
+    "worth": Field(share, "worth_milli"),
     "tidyGain": Field(count(0, 10**6), "tidy_gain"),
     "tidyEvery": Field(share, "tidy_every_milli"),
     "tidyFrom": Field(share, "tidy_from_milli"),
     "tidyMoves": Field(count(0, 10**6), "tidy_moves"),
+}
+ORDER: Final[Table] = {
+    "aging": Field(moment, "aging_ms"),
+    "agingCeiling": Field(whole, "aging_ceiling"),
+    "halfLife": Field(moment, "half_life_ms"),
+    "bySize": Field(flag, "by_size"),
+}
+OVERRUN: Final[Table] = {"least": Field(moment, "least_ms"), "again": Field(thousandths, "again_milli")}
+BACKFILL: Final[Table] = {
+    "bySize": Field(flag, "by_size"),
+    "overdue": Field(moment, "overdue_ms"),
+    "overdueWide": Field(moment, "overdue_wide_ms"),
+    "wideCards": Field(count(1, 4096), "wide_cards"),
+    "reservations": Field(count(0, 1000)),
+    "first": Field(count(0, 1000)),
+    "doubt": Field(thousandths, "doubt_milli"),
+    "passBlocked": Field(flag, "pass_blocked"),
+    "byEnd": Field(flag, "by_end"),
+}
+PREEMPTION: Final[Table] = {
+    "lowerPriority": Field(flag, "lower_priority"),
+    "acrossQueues": Field(flag, "across_queues"),
+    "reclaim": Field(flag),
+    "spot": Field(flag),
+    "leastRun": Field(moment, "least_run_ms"),
+    "grace": Field(moment, "grace_ms"),
+    "mostVictims": Field(count(1, 10**6), "most_victims"),
+    "mostEvictions": Field(count(0, 10**6), "most_evictions"),
+    "again": Field(thousandths, "again_milli"),
+    "perPlan": Field(count(1, 10**6), "per_plan"),
+}
+RATE: Final[Table] = {"compute": Field(thousandths), "month": Field(money)}
+OBJECTIVES: Final[Table] = {
+    goal: Field(level, f"{goal}_milli") for goal in ("performance", "utilisation", "fairness", "stability")
 }
 
 
@@ -81,11 +164,20 @@ def _mix(item: Item) -> dict[str, Any]:
     return read_fields(item, MIX)
 
 
-def _rescue(item: Item) -> Rescue:
+def _rescue(item: Item) -> dict[str, Any]:
     """`rescue: 3%` is the share of placed jobs that may move; a map sets the rest too."""
-    if item.text is not None:
-        return Rescue(share=ratio(item))
-    return Rescue(**read_fields(item, RESCUE))
+    return {"share": ratio(item)} if item.text is not None else read_fields(item, RESCUE)
+
+
+def _switched(table: Table) -> Callable[[Item], dict[str, Any] | None]:
+    """A reader of `false` (None), `true` (as it is), or a map of what is to be otherwise."""
+
+    def read(item: Item) -> dict[str, Any] | None:
+        if item.text is not None:
+            return {} if flag(item) else None
+        return read_fields(item, table)
+
+    return read
 
 
 def _mechanisms(item: Item) -> tuple[tuple[str, bool], ...]:
@@ -93,11 +185,18 @@ def _mechanisms(item: Item) -> tuple[tuple[str, bool], ...]:
 
 
 POLICY: Final[Table] = {
+    "preset": Field(one_of([preset.name for preset in PRESETS])),
+    "objectives": Field(lambda item: item),
     "placement": Field(read_placement, "policy"),
     "sharing": Field(flag, "shared"),
     "discipline": Field(choice(Discipline)),
     "byPriority": Field(flag, "by_priority"),
     "topologyAware": Field(flag, "topology_aware"),
+    "order": Field(lambda item: read_fields(item, ORDER)),
+    "backfill": Field(_switched(BACKFILL)),
+    "overrun": Field(lambda item: read_fields(item, OVERRUN)),
+    "preemption": Field(_switched(PREEMPTION)),
+    "rates": Field(lambda item: item),
     "mix": Field(_mix),
     "rescue": Field(_rescue),
     "scatter": Field(flag),
@@ -105,10 +204,76 @@ POLICY: Final[Table] = {
     "mechanisms": Field(_mechanisms),
     "engine": Field(one_of(["numba", "python"])),
 }
+PARTS: Final[dict[str, type[Order | Overrun | Backfill | Preemption | Rescue]]] = {
+    "order": Order,
+    "overrun": Overrun,
+    "rescue": Rescue,
+    "backfill": Backfill,
+    "preemption": Preemption,
+}
 
 
-def read_policy(spec: Item) -> Settings:
-    """The settings of a policy document; what it leaves out keeps the default."""
+def read_policy(spec: Item, names: ModelNames) -> Settings:
+    """The settings of a policy document; what it leaves out keeps the default, or the preset's value."""
     values = read_fields(spec, POLICY)
+    base = _base(spec, values)
     values |= values.pop("mix", {})
-    return Settings(**values)
+    if "rates" in values:
+        values["rates"] = read_rates(values["rates"], names)
+    for part, kind in PARTS.items():
+        if part in values:
+            values[part] = _change(getattr(base, part) or kind(), values[part])
+    settings = replace(base, **values)
+    backfill = settings.backfill
+    if backfill is not None and backfill.first > backfill.reservations:
+        (spec.get("backfill") or spec).fail(
+            f"first {backfill.first} of {backfill.reservations} reservations", "first: as many at most"
+        )
+    return settings
+
+
+def read_rates(item: Item, names: ModelNames) -> Rates:
+    """What a card of each model is worth: `{A100-SXM4-80GB: {compute: 1, month: 1500}}`."""
+    compute: dict[str, int] = {}
+    cents: dict[str, int] = {}
+    for key, child in item.fields():
+        model = names.find(Item(child.file, child.line, child.path, text=key))
+        if model is None:
+            child.fail(f"unknown GPU model {key!r}", names.hint(key))
+        said = read_fields(child, RATE)
+        if not said or model.name in compute or model.name in cents:
+            child.fail(f"no rate of its own for {model.name}", "compute, month or both, once for each model")
+        compute |= {model.name: said["compute"]} if "compute" in said else {}
+        cents |= {model.name: said["month"]} if "month" in said else {}
+    return Rates(tuple(compute.items()), tuple(cents.items()))
+
+
+def _base(spec: Item, values: dict[str, Any]) -> Settings:
+    """What the document starts from; takes `preset` and `objectives` out of `values`."""
+    preset = next((each for each in PRESETS if each.name == values.get("preset")), None)
+    goals = None if preset is None else preset.objectives
+    written: Item | None = values.pop("objectives", None)
+    values.pop("preset", None)
+    if written is not None:
+        goals = _mix_goals(written, goals or Objectives())
+    return Settings() if goals is None else weighed(Settings(), goals)
+
+
+def _mix_goals(item: Item, usual: Objectives) -> Objectives:
+    """Those written down weigh what is written; the others share the rest in their own proportion."""
+    said: dict[str, int] = read_fields(item, OBJECTIVES)
+    rest = WHOLE - sum(said.values())
+    others = {field: getattr(usual, field) for field in usual.__struct_fields__ if field not in said}
+    if rest < 0 or (rest and not others):
+        item.fail(f"weights of {(WHOLE - rest) / 10:g}% in all", "100% in all; leave out what is to follow")
+    if not sum(others.values()):
+        others = dict.fromkeys(others, 1)
+    total = sum(others.values())
+    shared = {field: rest * weight // total for field, weight in others.items()}
+    for field in list(shared)[: rest - sum(shared.values())]:
+        shared[field] += 1
+    return Objectives(**said, **shared)
+
+
+def _change(usual: Any, said: dict[str, Any] | None) -> Any:
+    return None if said is None else replace(usual, **said)

@@ -21,6 +21,11 @@ MOST_MACHINE_MIB: Final = 2**30  # a PiB in one machine: what the world's column
 MOST_CORES: Final = 1_000_000
 _NAME: Final = re.compile(r"\w[\w.-]{0,252}")
 _MONEY: Final = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,2})?")
+_PLAIN: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,3})?")
+_SPEED: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+GB_MIB: Final = 954  # 953.67, rounded up
+_DECIMAL: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTkmgt])[Bb]?")
+_NO_MEMORY: Final = re.compile(r"0+(?:\.0+)?\s*[A-Za-z]*")
 
 
 def flag(item: Item) -> bool:
@@ -109,6 +114,38 @@ def asked_memory(item: Item) -> int:
             "write an amount such as 8GiB; a share of `compute` alone takes memory in proportion",
         )
     return _bounded(item, quantity(units.parse_memory)(item), MOST_MACHINE_MIB, "1024TiB")
+
+
+def quota_memory(item: Item) -> int:
+    """MiB of a quota. 0 is a quota of nothing, which is not the same as no quota.
+
+    Each whole GB counts 954 MiB, so that any jobs of whole GB fit that add up to it: 16 of 4 GB book 16 x
+    3815 = 61040 MiB, and 64 GB are 61036 when rounded once, 61056 here.
+    """
+    if _NO_MEMORY.fullmatch(item.scalar()):
+        return 0
+    mib: int = quantity(units.parse_memory)(item)
+    decimal = _DECIMAL.fullmatch(item.scalar().strip())
+    if decimal is None:
+        return mib
+    exact = Fraction(decimal[1]) * 1000 ** (" KMGT".index(decimal[2].upper()))
+    whole_gb = exact // 10**9
+    return int(whole_gb * GB_MIB + ceil((exact - whole_gb * 10**9) / 2**20))
+
+
+def thousandths(item: Item) -> int:
+    """Thousandths of a plain number, 0 too: `2` is 2000, `0.5` is 500."""
+    if not _PLAIN.fullmatch(item.scalar()):
+        item.fail(f"{item.text!r} is not a plain number", "such as 2 or 0.5, down to thousandths")
+    return int(Fraction(item.scalar()) * 1000)
+
+
+def speed(item: Item) -> Fraction:
+    """A speed in any unit, more than 0."""
+    exact = Fraction(item.scalar()) if _SPEED.fullmatch(item.scalar()) else Fraction(0)
+    if exact == 0:
+        item.fail(f"{item.text!r} is not a speed", "a plain number above 0, such as 1.9")
+    return exact
 
 
 def machine_cores(item: Item) -> int:

@@ -13,7 +13,7 @@ from aliquot.config.policies import BUILTIN
 from aliquot.config.shelf import Shelf
 from aliquot.config.source import read_items
 from aliquot.core.errors import DocumentError
-from aliquot.core.settings import Settings
+from aliquot.core.settings import Rates, Settings
 from aliquot.core.workload import Offer, Scenario
 
 LACKS: Final = "write a document of kind Cluster whose nodes have a shape or cards"
@@ -52,4 +52,5 @@ def _in_order(offers: Sequence[Offer]) -> tuple[Offer, ...]:
 
 
 def _complete(settings: Settings, found: Documents) -> Settings:
-    return msgspec.structs.replace(settings, queues=tuple(found.queues), slices=tuple(found.slices))
+    rates = settings.rates if settings.rates != Rates() else found.rates
+    return msgspec.structs.replace(settings, queues=found.queues, slices=tuple(found.slices), rates=rates)

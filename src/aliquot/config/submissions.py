@@ -1,4 +1,4 @@
-"""Jobs to run for real: documents of kind Job with a command, and the `spec` of a submission as a core job.
+"""Jobs to run for real: documents of kind Job with a command, and the `spec` of a submission as core jobs.
 
 A document says in one `spec` what is asked for and what is run; a submission keeps them apart, and here they
 are taken apart. The words for cards, cpu, queue and so on are those of every other job document.
@@ -6,7 +6,7 @@ are taken apart. The words for cards, cpu, queue and so on are those of every ot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,45 +15,134 @@ from msgspec.structs import replace
 
 from aliquot.config.documents import API_VERSION
 from aliquot.config.jobs import read_job
+from aliquot.config.queues import known_queues
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
 from aliquot.config.source import read_items
 from aliquot.config.tree import Item, nearest
+from aliquot.config.waits import KEYS, read_waits
 from aliquot.control.views import Submission
 from aliquot.core.errors import SpecError
-from aliquot.core.jobs import Job
+from aliquot.core.ids import JobId
+from aliquot.core.jobs import After, Bound, Job
 from aliquot.core.settings import Settings
 
-NOT_LIVE: Final = ("replicas", "submit", "run", "patience", "busy", "linked", "movable", "scatter")
+NOT_LIVE: Final = (
+    "replicas",
+    "submit",
+    "run",
+    "patience",
+    "busy",
+    "linked",
+    "movable",
+    "scatter",
+    "user",
+    "stop",
+)
+# What `read_live_jobs` reads and a service that takes one job of one member at a time can't keep its word on.
+NOT_YET: Final = ("array", "members", "after", "afterOk", "elastic", "startBy", "finishBy")
 _HOW: Final = ("command", "cwd", "env", "umask", "time", "grace", "warn", "warnBefore", "retries")
 
 
 def read_submissions(paths: Sequence[Path]) -> list[Submission]:
     """The jobs of documents whose `spec` has a `command`, a list or a line for the shell.
 
-    Raises DocumentError.
+    In the order of the files, but whoever waits for another comes after it; what it waits for is a job of
+    these documents by name, or the id of a job that was submitted before. Raises DocumentError.
     """
-    return [_submission(item) for item in read_items(paths)]
+    return [_submission(item) for item in _in_order(read_items(paths))]
+
+
+def read_live_jobs(
+    asked: Submission,
+    shelf: Shelf,
+    settings: Settings,
+    *,
+    now_ms: int,
+    known_ids: Container[str],
+) -> tuple[Job, ...]:
+    """What a submission asks of the machine: one job, or one for each of its array, without ids or times.
+
+    Never movable: a process can't be moved. `startBy` and `finishBy` count from `now_ms`; `after` and
+    `afterOk` name ids among `known_ids`. The array's name is the submission's: whoever accepts it gives it a
+    name that no other array has. Raises SpecError that names the field.
+    """
+    _refuse(asked, NOT_LIVE, "has no meaning for a job that runs for real")
+    spec = _item(asked.spec, "spec")
+    there = known_queues(settings.queues)
+    queue = spec.get("queue")
+    if queue is not None and there and queue.text not in there:
+        queue.fail(f"unknown queue {queue.text!r}", nearest(queue.scalar(), there))
+    known = Known({unit.name: unit for unit in settings.slices}, ModelNames(shelf))
+    priorities = {queue.name: queue.priority for queue in settings.queues}
+    after: list[After] = []
+    for item, when in read_waits(spec):
+        if item.scalar() not in known_ids:
+            item.fail(f"there is no job {item.text!r} to wait for", "the id of a job, as submit prints it")
+        after.append(After(JobId(item.scalar()), when))
+    offers = read_job(asked.name or "job", spec, known, priorities)
+    return tuple(
+        replace(
+            offer.job,
+            movable=False,
+            scatter=False,
+            after=tuple(after),
+            bound=_from_now(offer.job.bound, now_ms),
+        )
+        for offer in offers
+    )
 
 
 def read_live_job(asked: Submission, shelf: Shelf, settings: Settings) -> Job:
-    """What a submission asks of the machine, without id or time. Never movable: a process can't be moved.
+    """The same for a service that takes one job of one member, and knows neither the time nor other jobs."""
+    _refuse(asked, NOT_YET, "is not run by this service yet")
+    (job,) = read_live_jobs(asked, shelf, settings, now_ms=0, known_ids=())
+    return job
 
-    Raises SpecError that names the field.
-    """
-    for key in NOT_LIVE:
-        if key in asked.spec:
-            message = "has no meaning for a job that runs for real"
+
+def _refuse(asked: Submission, keys: Sequence[str], message: str) -> None:
+    for key in keys:
+        if asked.spec.get(key) is not None:
             raise SpecError(message, field=f"spec.{key}", value=asked.spec[key], hint="leave it out")
-    spec = _item(asked.spec, "spec")
-    names = [queue.name for queue in settings.queues]
-    queue = spec.get("queue")
-    if queue is not None and names and queue.text not in names:
-        queue.fail(f"unknown queue {queue.text!r}", nearest(queue.scalar(), names))
-    known = Known({unit.name: unit for unit in settings.slices}, ModelNames(shelf))
-    priorities = {queue.name: queue.priority for queue in settings.queues}
-    (offer,) = read_job(asked.name or "job", spec, known, priorities)
-    return replace(offer.job, movable=False, scatter=False)
+
+
+def _from_now(bound: Bound, now_ms: int) -> Bound:
+    start, finish = bound.start_by_ms, bound.finish_by_ms
+    return replace(
+        bound,
+        start_by_ms=None if start is None else start + now_ms,
+        finish_by_ms=None if finish is None else finish + now_ms,
+    )
+
+
+def _in_order(items: Sequence[Item]) -> list[Item]:
+    """As they stand, each after those it waits for; fails where they wait for each other."""
+    names = [_name_of(item) for item in items]
+    waits = [_waits_of(item) for item in items]
+    ordered: list[int] = []
+    left = list(range(len(items)))
+    while left:
+        open_names = {names[at] for at in left}
+        ready = [at for at in left if not any(wait.text in open_names for wait in waits[at])]
+        if not ready:
+            first = waits[left[0]][0]
+            first.fail("jobs wait for each other", "take one of these edges away")
+        ordered += ready
+        left = [at for at in left if at not in set(ready)]
+    return [items[at] for at in ordered]
+
+
+def _name_of(item: Item) -> str | None:
+    metadata = item.get("metadata") if item.entries is not None else None
+    name = metadata.get("name") if metadata is not None and metadata.entries is not None else None
+    return None if name is None else name.text
+
+
+def _waits_of(item: Item) -> list[Item]:
+    spec = item.get("spec") if item.entries is not None else None
+    if spec is None or spec.entries is None or not any(spec.get(key) for key in KEYS):
+        return []
+    return [wait for wait, _ in read_waits(spec)]
 
 
 def _submission(item: Item) -> Submission:
@@ -94,7 +183,8 @@ def _item(value: object, path: str) -> Item:
         entries = ((str(key), _item(child, f"{path}.{key}")) for key, child in value.items())
         return Item("", None, path, entries=tuple(entries))
     if isinstance(value, list):
-        return Item("", None, path, items=tuple(_item(child, path) for child in value))
+        children = (_item(child, f"{path}[{at}]") for at, child in enumerate(value))
+        return Item("", None, path, items=tuple(children))
     if value is None:
         return Item("", None, path, text="", plain=True, null=True)
     text = str(value).lower() if isinstance(value, bool) else str(value)

@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from aliquot.control.foresight import LEARNT, Foresight, find_places
 from aliquot.control.naming import not_found
+from aliquot.control.replaying import HistoryAsk, KueueAsk, PhillyAsk, PublishedAsk, PublishedRun
 from aliquot.control.whatif import Engine, Progress, Run, find_policy
 from aliquot.core.ids import JobId
 from aliquot.core.planner import explain_wait
+from aliquot.core.promise import Promise
+from aliquot.core.queueing.outlook import Expected
 from aliquot.core.report.observation import Observation
 from aliquot.core.report.result import RunResult, Standing
 from aliquot.core.settings import Settings
@@ -35,7 +41,11 @@ class ReplayAsk(msgspec.Struct, frozen=True):
     movable: bool = False
 
 
-LoadReplay = Callable[[ReplayAsk], Scenario]
+TraceAsk = ReplayAsk | PhillyAsk | KueueAsk | HistoryAsk
+LoadReplay = Callable[[Any], Scenario]
+"""Takes the ask of its trace."""
+
+RunPublished = Callable[[PublishedAsk, Progress | None], PublishedRun]
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -57,25 +67,45 @@ class Explanation(msgspec.Struct, frozen=True):
     position: int | None = None  # in the queue, from 1
     waiting: int = 0
     nodes: int = 0
+    queue: str = ""
+    queue_position: int | None = None  # among those of its queue, from 1
+    queue_waiting: int = 0
+    expected: Expected | None = None  # while it waits
+    promise: Promise | None = None  # where it has bounds
 
 
 class Experiments:
     """The experiments one can make without a cluster."""
 
-    def __init__(self, engine: Engine, load: LoadScenario, replays: dict[str, LoadReplay]) -> None:
-        self._engine, self._load, self._replays = engine, load, replays
+    def __init__(
+        self,
+        engine: Engine,
+        load: LoadScenario,
+        replays: Mapping[str, LoadReplay],
+        published: Mapping[str, RunPublished] = MappingProxyType({}),
+    ) -> None:
+        self._engine, self._load, self._replays, self._published = engine, load, replays, published
 
     def load(self, paths: Sequence[Path]) -> Scenario:
         """The scenario that documents describe; raises DocumentError."""
         return self._load(paths)
 
     def simulate(
-        self, paths: Sequence[Path], policy: str | None, seed: int | None, progress: Progress | None = None
+        self,
+        paths: Sequence[Path],
+        policy: str | None,
+        seed: int | None,
+        progress: Progress | None = None,
+        *,
+        predict: bool = False,
     ) -> RunResult:
-        """One scenario under one policy (the first of the documents where none is named)."""
+        """One scenario under one policy (the first of the documents where none is named).
+
+        With `predict` starts are predicted as jobs come, and the result says how right that was.
+        """
         scenario = self._load(paths)
         name, settings = find_policy(scenario, policy, seed)
-        return self._observe(scenario, name, settings, progress)
+        return self._observe(scenario, name, settings, progress, predict=predict)
 
     def compare(
         self,
@@ -98,15 +128,39 @@ class Experiments:
         progress: Progress | None = None,
     ) -> RunResult:
         """One run of a public workload under a policy by name; `changes` replace fields of its settings."""
-        loader = self._replays.get(trace)
-        if loader is None:
-            raise not_found("trace", trace, sorted(self._replays))
-        scenario = loader(ask)
+        scenario = self.open_trace(trace, ask)
         name, settings = find_policy(scenario, policy)
-        settings = msgspec.structs.replace(settings, **changes)
+        settings = replace(settings, **changes)
         observation = Observation(scenario, by_load=True)
         Run(scenario, settings, self._engine, (observation,), progress).finish()
         return observation.result(name, seed=ask.seed, standing=Standing.REPLAY)
+
+    def open_trace(self, trace: str, ask: TraceAsk) -> Scenario:
+        """The scenario of a trace, to be run any number of times. Raises NotFoundError for another name."""
+        loader = self._replays.get(trace)
+        if loader is None:
+            raise not_found("trace", trace, sorted(self._replays))
+        return loader(ask)
+
+    def run_trace(
+        self,
+        scenario: Scenario,
+        policy: str | None,
+        seed: int | None,
+        progress: Progress | None = None,
+        *,
+        predict: bool = False,
+    ) -> RunResult:
+        """One run of a trace whose jobs come and go, under a policy by name (or its first)."""
+        name, settings = find_policy(scenario, policy, seed)
+        return self._observe(scenario, name, settings, progress, predict=predict)
+
+    def run_published(self, trace: str, ask: PublishedAsk, progress: Progress | None = None) -> PublishedRun:
+        """One run in the published simulator of `trace`, beside what its authors printed."""
+        run = self._published.get(trace)
+        if run is None:
+            raise not_found("published simulator", trace, sorted(self._published))
+        return run(ask, progress)
 
     def explain(
         self, paths: Sequence[Path], job: str, policy: str | None, at_ms: int | None, seed: int | None
@@ -118,34 +172,54 @@ class Experiments:
             names = (offer.job.id for offer in scenario.offers)
             raise not_found("job", job, names, where=", ".join(str(path) for path in paths))
         name, settings = find_policy(scenario, policy, seed)
-        run = Run(scenario, settings, self._engine)
+        foresight = Foresight(settings, allowance=LEARNT)
+        run = Run(scenario, settings, self._engine, foresight=foresight)
         run.loop.explained = offer.job.id
         place, placed_ms = _follow(run, offer.job.id, at_ms)
-        frozen = run.world.freeze()
-        keys = [key[3] for key in frozen.pending]
-        waits, now = offer.job.id in keys, run.loop.clock.now()
-        return Explanation(
+        frozen, now = run.world.freeze(), run.loop.clock.now()
+        waits = any(key[3] == offer.job.id for key in frozen.pending)
+        explained = Explanation(
             job=job,
             policy=name,
             placement=tuple(part for part, weight in settings.policy if weight > 0),
             at_ms=now if at_ms is None else at_ms,
             submitted_ms=offer.job.submitted_ms,
-            placed_ms=None if waits else placed_ms,
             over=offer.job.submitted_ms <= now and offer.job.id not in frozen.jobs,
-            place=None if waits else place,
-            wait=explain_wait(frozen, settings, offer.job.id, run.loop.memo, now) if waits else None,
-            position=keys.index(offer.job.id) + 1 if waits else None,
-            waiting=len(keys),
             nodes=frozen.rows,
+            queue=offer.job.queue,
+        )
+        if not waits:
+            placed = replace(explained, place=place, placed_ms=placed_ms)
+            if placed_ms is None:
+                return placed
+            return replace(placed, promise=foresight.kept(offer.job, placed_ms))
+        line = find_places(frozen, settings, now, run.loop.memo)
+        expected = foresight.expect(run.world, now, [offer.job.id])[offer.job.id]
+        return replace(
+            explained,
+            wait=explain_wait(frozen, settings, offer.job.id, run.loop.memo, now),
+            **line[offer.job.id]._asdict(),
+            expected=expected,
+            promise=foresight.promise(offer.job, now, expected),
         )
 
     def _observe(
-        self, scenario: Scenario, name: str, settings: Settings, progress: Progress | None
+        self,
+        scenario: Scenario,
+        name: str,
+        settings: Settings,
+        progress: Progress | None,
+        *,
+        predict: bool = False,
     ) -> RunResult:
         observation = Observation(scenario)
-        run = Run(scenario, settings, self._engine, (observation,), progress)
+        foresight = Foresight(settings) if predict else None
+        run = Run(scenario, settings, self._engine, (observation,), progress, foresight)
         run.finish()
-        return observation.result(name, seed=settings.seed, never=run.never(), standing=scenario.standing)
+        result = observation.result(name, seed=settings.seed, never=run.never(), standing=scenario.standing)
+        if foresight is None:
+            return result
+        return replace(result, predicted_start=foresight.report())
 
 
 def _follow(run: Run, job: JobId, at_ms: int | None) -> tuple[Place | None, int | None]:

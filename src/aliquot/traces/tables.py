@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from aliquot.core.errors import DocumentError
@@ -31,6 +32,45 @@ def read_table(path: Path, columns: tuple[str, ...]) -> list[Row]:
                     "has no value: the row is cut short", file=str(path), line=line, field=name
                 )
     return rows
+
+
+def read_lines(path: Path, delimiter: str = ",", *, quoted: bool = True) -> Iterator[tuple[int, Row]]:
+    """Every row with the line it ends on; the first names the columns. A row too short or long is an error.
+
+    Not `quoted`: a quote is a sign like any other, as in output that never quotes.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as text:
+            quote = '"' if quoted else None
+            reader = csv.reader(text, delimiter=delimiter, quotechar=quote, strict=quoted)
+            names = _names(path, next(reader, []))
+            for cells in reader:
+                if cells:
+                    _check_length(path, reader.line_num, names, cells, delimiter)
+                    yield reader.line_num, dict(zip(names, cells, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise DocumentError(f"can't be read: {problem}", file=str(path)) from None
+
+
+def _names(path: Path, cells: list[str]) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if not any(names):
+        raise DocumentError("is empty", file=str(path), line=1, hint="a first row that names the columns")
+    for at, name in enumerate(names):
+        if name and name in names[:at]:
+            raise DocumentError(f"two columns named {name!r}", file=str(path), line=1, field=name)
+    return names
+
+
+def _check_length(path: Path, line: int, names: Sequence[str], cells: list[str], delimiter: str) -> None:
+    if len(cells) != len(names):
+        raise DocumentError(
+            f"{len(cells)} values in {len(names)} columns",
+            file=str(path),
+            line=line,
+            field=names[min(len(cells), len(names) - 1)],
+            hint=f"as many values as the first row has, with {delimiter!r} between them",
+        )
 
 
 def whole(path: Path, line: int, row: Row, column: str, least: int = 0) -> int:

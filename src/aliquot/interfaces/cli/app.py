@@ -28,6 +28,7 @@ from aliquot.interfaces.cli.options import (
     OfferedOption,
     PoliciesOption,
     PolicyOption,
+    PredictFlag,
     ReportOption,
     SeedOption,
     SeedsOption,
@@ -35,10 +36,13 @@ from aliquot.interfaces.cli.options import (
     TraceDirOption,
     WorkloadOption,
 )
+from aliquot.interfaces.cli.policies import add_policies_command
+from aliquot.interfaces.cli.replays import add_replays
 
 if TYPE_CHECKING:
     from aliquot.control.experiments import Experiments
     from aliquot.control.live import Live
+    from aliquot.interfaces.cli.policies import Policies
 
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
@@ -49,12 +53,16 @@ def run_app(
     arguments: Sequence[str],
     experiments: Callable[[], Experiments],
     live: Callable[[], Live] | None = None,
+    policies: Policies | None = None,
 ) -> int:
     """Run one command; its exit code. Never lets a traceback of a person's mistake through.
 
-    Without `live` there are no commands for a running service.
+    Without `live` there are no commands for a running service, without `policies` no list of them.
     """
-    command = typer.main.get_command(_build(experiments, live))
+    app = _build(experiments, live)
+    if policies is not None:
+        add_policies_command(app, policies)
+    command = typer.main.get_command(app)
     words = spell_json(spell_explain(arguments or ["--help"]), WRITES_JSON)
     try:
         return int(command.main(words, "aliquot", standalone_mode=False) or 0)
@@ -132,6 +140,7 @@ def _add_simulate(app: typer.Typer, experiments: Callable[[], Experiments]) -> N
         files: Files,
         policy: PolicyOption = None,
         seed: SeedOption = None,
+        predict: PredictFlag = False,
         json: JsonOption = None,
         report: ReportOption = None,
     ) -> None:
@@ -143,7 +152,7 @@ def _add_simulate(app: typer.Typer, experiments: Callable[[], Experiments]) -> N
 
         outputs = Outputs(json, report, inputs=files)
         with watch() as progress:
-            result = experiments().simulate(files, policy, seed, progress)
+            result = experiments().simulate(files, policy, seed, progress, predict=predict)
         outputs.show([result])
 
 
@@ -181,7 +190,7 @@ def _add_replay(app: typer.Typer, experiments: Callable[[], Experiments]) -> Non
     app.add_typer(
         replay,
         name="replay",
-        help="Replay a public workload under one policy or several.",
+        help="Replay a public workload, or one's own history of jobs, under one policy or several.",
         short_help="Replay a public workload under one policy or several.",
     )
     replay.callback()(lambda: None)
@@ -217,6 +226,8 @@ def _add_replay(app: typer.Typer, experiments: Callable[[], Experiments]) -> Non
         outputs = Outputs(json, report)
         asked = Replay(workload, seeds, offered, stream, mix, moves, trace_dir)
         outputs.show(replay_openb(experiments(), asked, policy or ["future-packing"]))
+
+    add_replays(replay, experiments)
 
 
 def _add_explain(app: typer.Typer, experiments: Callable[[], Experiments]) -> None:

@@ -61,6 +61,14 @@ JsonOption = Annotated[
         help="Write the result as JSON to OUT.json; alone or with -, print it instead of the table.",
     ),
 ]
+PredictFlag = Annotated[
+    bool,
+    typer.Option(
+        "--predict",
+        rich_help_panel=OUTPUT,
+        help="Predict the start of every waiting job as it comes, and say how often that was right. Slower.",
+    ),
+]
 JsonFlag = Annotated[
     bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Print the result as JSON instead.")
 ]

@@ -11,13 +11,22 @@ from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from aliquot.control.encode import encode_json, write_json
 from aliquot.control.experiments import Explanation
 from aliquot.core.errors import SpecError
 from aliquot.core.report.result import RunResult
+from aliquot.interfaces.cli.expectations import predicted_lines
 from aliquot.interfaces.cli.sentences import explain_lines
-from aliquot.interfaces.cli.tables import difference_lines, scorecard_table, standing_lines
+from aliquot.interfaces.cli.tables import (
+    band_table,
+    difference_lines,
+    failure_lines,
+    queue_table,
+    scorecard_table,
+    standing_lines,
+)
 
 STDOUT: Final = Path("-")
 PIPE_WIDTH: Final = 1000
@@ -41,25 +50,36 @@ class Outputs:
                 "is the report too", field="--json", value=str(json), hint="give each its own file"
             )
 
-    def show(self, results: Sequence[RunResult]) -> None:
-        """Write the files asked for, each whole or not at all, then print."""
+    def show(self, results: Sequence[RunResult], *, lines: Sequence[str] = ()) -> None:
+        """Write the files asked for, each whole or not at all, then print; `lines` last."""
         if self._report is not None:
             from aliquot.interfaces.reports import write_report
 
             _write(
                 "--report", self._report, lambda path: write_report(path, results, title=results[0].scenario)
             )
+        said = [*difference_lines(results), *failure_lines(results), *predicted_lines(results)]
+        said += [*standing_lines(results), *lines]
+        if self._report is not None:
+            said.append(f"Report: {self._report}")
+        tables = (scorecard_table(results), queue_table(results), band_table(results))
+        shown = [table for table in tables if table is not None]
+        self.show_as(results, results[0].scenario, shown, said)
+
+    def show_as(self, value: object, title: str, tables: Sequence[Table], lines: Iterable[str]) -> None:
+        """Write `value` as JSON where that was asked for, and print it as `tables` and `lines` or as JSON."""
         if self._json is not None and self._json != STDOUT:
-            _write("--json", self._json, lambda path: write_json(path, results))
+            _write("--json", self._json, lambda path: write_json(path, value))
         if self._json == STDOUT:
-            _print_json(results)
+            _print_json(value)
             return
         console = _console()
-        console.print(results[0].scenario, style="bold", markup=False, highlight=False)
-        console.print(scorecard_table(results))
-        _print_lines(console, (*difference_lines(results), *standing_lines(results)))
-        if self._report is not None:
-            _print_lines(console, [f"Report: {self._report}"])
+        console.print(title, style="bold", markup=False, highlight=False)
+        for at, table in enumerate(tables):
+            if at:
+                console.print()
+            console.print(table)
+        _print_lines(console, lines)
 
 
 def show_explanation(explanation: Explanation, *, as_json: bool) -> None:
