@@ -109,6 +109,24 @@ def test_a_reservation_never_moves_later_while_estimates_are_upper_bounds() -> N
     assert "wide" in site.holding
 
 
+def test_the_first_in_line_is_not_put_off_by_reservations_of_those_behind_it() -> None:
+    """A wide job that lost its place: those behind it have reservations already, and give way."""
+    rules = Backfill(overdue_ms=0, overdue_wide_ms=0, reservations=8)
+    how = settings(backfill=rules)
+    site = WorldBuilder().nodes(3, 2)
+    for at in range(3):
+        site.submit(f"r{at}", cards=2, estimate_ms=(at + 1) * HOUR)
+    carried_out(site, how)
+    for at in range(2):
+        site.later(1).submit(f"behind{at}", cards=2, estimate_ms=9 * HOUR)
+    carried_out(site, how)
+    site.submit("wide", [a_request(2)] * 2, priority=5, estimate_ms=HOUR)
+    carried_out(site, how)
+    told = reserved(site)
+    assert told["wide"][0] == 2 * HOUR
+    assert told["behind0"][0] == 3 * HOUR
+
+
 def test_a_shared_slice_waits_for_enough_of_a_card_and_not_for_all_of_it() -> None:
     site = WorldBuilder().node("n", 1)
     for at, hours in enumerate((1, 3)):

@@ -179,6 +179,13 @@ def test_unlimited_said_and_nothing_said_are_kept_apart_and_both_borrow() -> Non
         assert list(nodes_of(decided)) == ["x"]
 
 
+def test_what_a_queue_does_not_lend_stays_its_own_while_cards_are_free() -> None:
+    site = WorldBuilder().node("n", 8).submit("five", queue="b", cards=5).submit("four", queue="b", cards=4)
+    decided = carried_out(site, queues(cards("a", 4, lending=0), cards("b", 4)))
+    assert list(nodes_of(decided)) == ["four"]
+    assert gates(decided) == {"five": Gate.QUOTA}
+
+
 # --- gangs --------------------------------------------------------------------------------------------
 
 

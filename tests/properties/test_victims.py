@@ -15,8 +15,9 @@ from aliquot.core.jobs import Stop
 from aliquot.core.memo import Memo
 from aliquot.core.queueing.share import share_of
 from aliquot.core.queueing.tree import ROOT
-from aliquot.core.queues import Queue
+from aliquot.core.queues import CARDS, Queue
 from aliquot.core.room.ground import ALIKE_MS
+from aliquot.core.room.reclaim import sides
 from aliquot.core.room.tenants import victim_cost
 from aliquot.core.seating import seat_all
 from aliquot.core.settings import Preemption
@@ -31,6 +32,7 @@ from tests.support.worlds import WorldBuilder
 RULES = Preemption(most_evictions=10**6, again_milli=0)
 MEMORY = 10_000
 NAMES = ("a", "b", "c")
+COUSINS = ("one/a", "one/b", "two/a", "two/b")
 
 slices = st.integers(1, 3).map(lambda quarters: a_request(compute=250 * quarters, memory=MEMORY * quarters))
 wholes = st.integers(1, 3).map(a_request)
@@ -39,7 +41,9 @@ costs = st.sampled_from([0, 20_000, 90_000, 300_000, 1_000_000])
 
 
 @st.composite
-def sites(draw: st.DrawFn, *, nodes: int = 2, queues: bool = False, members: int = 1) -> WorldBuilder:
+def sites(
+    draw: st.DrawFn, *, nodes: int = 2, queues: tuple[str, ...] = ("",), members: int = 1
+) -> WorldBuilder:
     """A few nodes filled with jobs of many kinds, and a job `new` that waits."""
     site = WorldBuilder()
     for at in range(draw(st.integers(1, nodes))):
@@ -51,7 +55,7 @@ def sites(draw: st.DrawFn, *, nodes: int = 2, queues: bool = False, members: int
             gang,
             priority=draw(st.integers(0, 2)),
             stop=Stop(checkpoint_ms=1, restart_ms=draw(costs)),
-            queue=draw(st.sampled_from(NAMES)) if queues else "",
+            queue=draw(st.sampled_from(queues)),
             spot=draw(st.integers(0, 19)) == 7,
         )
         site.placed()
@@ -64,9 +68,7 @@ def sites(draw: st.DrawFn, *, nodes: int = 2, queues: bool = False, members: int
         lambda pair: [pair[0]] * pair[1]
     )
     wanted = draw(st.one_of(alike, several) if members > 1 else alike)
-    site.submit(
-        "new", wanted, priority=draw(st.integers(1, 3)), queue=draw(st.sampled_from(NAMES)) if queues else ""
-    )
+    site.submit("new", wanted, priority=draw(st.integers(1, 3)), queue=draw(st.sampled_from(queues)))
     return site
 
 
@@ -97,7 +99,7 @@ def test_whoever_is_stopped_is_needed_and_of_lower_priority(site: WorldBuilder) 
     assert_minimal(site, found)
 
 
-@given(sites(members=3, queues=True), st.lists(st.integers(0, 3), min_size=3, max_size=3))
+@given(sites(members=3, queues=NAMES), st.lists(st.integers(0, 3), min_size=3, max_size=3))
 @settings(max_examples=80, deadline=None)
 def test_every_reclaim_lowers_the_sorted_shares_and_no_owner_loses(
     site: WorldBuilder, nominal: list[int]
@@ -117,7 +119,35 @@ def test_every_reclaim_lowers_the_sorted_shares_and_no_owner_loses(
     assert shares_of(site, queues) < shares
 
 
-@given(sites(members=2, queues=True), st.lists(st.integers(0, 3), min_size=3, max_size=3), st.data())
+@given(sites(members=2, queues=COUSINS), st.lists(st.integers(0, 2), min_size=4, max_size=4))
+@settings(max_examples=80, deadline=None)
+def test_a_reclaim_lowers_the_shares_where_the_two_queues_meet(
+    site: WorldBuilder, nominal: list[int]
+) -> None:
+    queues = tuple(a_quota(name, cards) for name, cards in zip(COUSINS, nominal, strict=True))
+    found = cleared(site, "new", RULES, queues)
+    if found is None:
+        return
+    before = standing_of(site, queues)
+    new = site.job("new").job.queue
+    lost = {site.job(victim.job).job.queue for victim in found.victims if victim.cause is Cause.RECLAIM}
+    carry_out(site, "new", found)
+    after = standing_of(site, queues)
+    for queue in lost:
+        leaf, tree = before.leaf(queue), before.tree
+        mine, theirs = sides(tree, before.leaf(new), leaf)
+        for node in tree.paths[leaf][: tree.paths[leaf].index(theirs) + 1]:
+            slot = tree.slot[CARDS]
+            assert before.book.total[node][slot] > tree.entitled[node][slot]
+        measure = beyond if beyond(after, mine) == 0 else share
+        shares = [
+            sorted((measure(standing, mine), measure(standing, theirs)), reverse=True)
+            for standing in (before, after)
+        ]
+        assert shares[1] < shares[0]
+
+
+@given(sites(members=2, queues=NAMES), st.lists(st.integers(0, 3), min_size=3, max_size=3), st.data())
 @settings(max_examples=30, deadline=None)
 def test_a_fixed_demand_reaches_a_fixed_point(
     site: WorldBuilder, nominal: list[int], data: st.DataObject
@@ -126,17 +156,28 @@ def test_a_fixed_demand_reaches_a_fixed_point(
     for at in range(data.draw(st.integers(0, 3))):
         site.submit(f"more-{at}", data.draw(requests), queue=data.draw(st.sampled_from(NAMES)))
     evictions = 0
-    for _ in range(40):
+    for _ in range(80):
         changed = False
         for name in site.waiting:
-            found = cleared(site, name, RULES, queues)
+            found = cleared(site, name, Preemption(), queues)
             if found is not None:
                 changed = True
                 evictions += len(found.victims)
                 carry_out(site, name, found)
         if not changed:
-            return
-    raise AssertionError(f"still moving after {evictions} evictions")
+            break
+    else:
+        raise AssertionError(f"still moving after {evictions} evictions")
+    assert all(
+        site.job(name).evictions <= Preemption().most_evictions
+        for name in site.world.jobs
+        if is_plain(site, name)
+    )
+
+
+def is_plain(site: WorldBuilder, name: str) -> bool:
+    """Whether a job is not spot work, which may be stopped without end."""
+    return not site.job(name).job.spot
 
 
 @given(sites(members=3))
@@ -209,7 +250,24 @@ def usage(site: WorldBuilder, queues: tuple[Queue, ...]) -> dict[str, int]:
 
 def shares_of(site: WorldBuilder, queues: tuple[Queue, ...]) -> list[int]:
     """The shares of all queues, largest first."""
+    standing = standing_of(site, queues)
+    return sorted((share_of(standing.book, node) for node in standing.tree.children[ROOT]), reverse=True)
+
+
+def beyond(standing: Standing, node: int) -> int:
+    """Cards that a node has beyond its own; of equal weight, so what shares are made of."""
+    slot = standing.tree.slot[CARDS]
+    return max(0, standing.book.total[node][slot] - standing.tree.entitled[node][slot])
+
+
+def share(standing: Standing, node: int) -> int:
+    """The share of a node."""
+    return share_of(standing.book, node)
+
+
+def standing_of(site: WorldBuilder, queues: tuple[Queue, ...]) -> Standing:
+    """The queues and what they use now."""
     how = policy(queues=queues)
     standing = Standing(site.frozen, how, capacity_of(site.frozen, how))
     standing.sync(site.frozen, site.at)
-    return sorted((share_of(standing.book, node) for node in standing.tree.children[ROOT]), reverse=True)
+    return standing

@@ -25,7 +25,7 @@ from aliquot.core.queueing.outlook import Expected
 from aliquot.core.report.observation import Observation
 from aliquot.core.report.result import RunResult, Standing
 from aliquot.core.settings import Settings
-from aliquot.core.steps import Place, Wait
+from aliquot.core.steps import Evict, Place, Reserve, Wait
 from aliquot.core.workload import Scenario
 
 LoadScenario = Callable[[Sequence[Path]], Scenario]
@@ -72,6 +72,8 @@ class Explanation(msgspec.Struct, frozen=True):
     queue_waiting: int = 0
     expected: Expected | None = None  # while it waits
     promise: Promise | None = None  # where it has bounds
+    stopped: tuple[Evict, ...] = ()  # others, for this job
+    cleared: Reserve | None = None  # what they gave up for it
 
 
 class Experiments:
@@ -175,7 +177,7 @@ class Experiments:
         foresight = Foresight(settings, allowance=LEARNT)
         run = Run(scenario, settings, self._engine, foresight=foresight)
         run.loop.explained = offer.job.id
-        place, placed_ms = _follow(run, offer.job.id, at_ms)
+        told = _follow(run, offer.job.id, at_ms)
         frozen, now = run.world.freeze(), run.loop.clock.now()
         waits = any(key[3] == offer.job.id for key in frozen.pending)
         explained = Explanation(
@@ -187,12 +189,14 @@ class Experiments:
             over=offer.job.submitted_ms <= now and offer.job.id not in frozen.jobs,
             nodes=frozen.rows,
             queue=offer.job.queue,
+            stopped=told.stopped,
+            cleared=told.cleared,
         )
         if not waits:
-            placed = replace(explained, place=place, placed_ms=placed_ms)
-            if placed_ms is None:
+            placed = replace(explained, place=told.place, placed_ms=told.placed_ms)
+            if told.placed_ms is None:
                 return placed
-            return replace(placed, promise=foresight.kept(offer.job, placed_ms))
+            return replace(placed, promise=foresight.kept(offer.job, told.placed_ms))
         line = find_places(frozen, settings, now, run.loop.memo)
         expected = foresight.expect(run.world, now, [offer.job.id])[offer.job.id]
         return replace(
@@ -222,17 +226,30 @@ class Experiments:
         return replace(result, predicted_start=foresight.report())
 
 
-def _follow(run: Run, job: JobId, at_ms: int | None) -> tuple[Place | None, int | None]:
-    """Turn until `job` is placed (or, with a time, until then); its last placement and when that was."""
+class _Told(msgspec.Struct):
+    """What the plans of a run said of one job, the last word of each kind."""
+
     place: Place | None = None
     placed_ms: int | None = None
+    stopped: tuple[Evict, ...] = ()
+    cleared: Reserve | None = None
+
+
+def _follow(run: Run, job: JobId, at_ms: int | None) -> _Told:
+    """Turn until `job` is placed (or, with a time, until then)."""
+    told = _Told()
     for now in run.turns(at_ms):
-        for step in run.loop.last_plan.steps if run.loop.last_plan else ():
+        steps = run.loop.last_plan.steps if run.loop.last_plan else ()
+        stopped = tuple(step for step in steps if isinstance(step, Evict) and step.for_job == job)
+        told.stopped = stopped or told.stopped
+        for step in steps:
             if isinstance(step, Place) and step.job == job:
-                place, placed_ms = step, now
-        if place is not None and at_ms is None:
+                told.place, told.placed_ms = step, now
+            elif isinstance(step, Reserve) and step.job == job and step.firm:
+                told.cleared = step
+        if told.place is not None and at_ms is None:
             break
-    return place, placed_ms
+    return told
 
 
 def _own_policies(scenario: Scenario) -> list[str]:

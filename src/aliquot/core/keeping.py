@@ -159,12 +159,17 @@ class Keeper:
         if hold is not None:
             self._unblock([hold])
             del self._holds[job]
+        behind = [other for other in self._holds.values() if not other.firm and not other.passed]
+        self._unblock(behind)
         ahead = self._look_ahead(record, members)
+        if ahead is not None:
+            new = _Hold(job, ahead.seats, ahead.at, firm=False)
+            new.passed = True
+            self._put(new)
+        for other in behind:
+            self._block(other)
         if ahead is None:
             return None
-        new = _Hold(job, ahead.seats, ahead.at, firm=False)
-        new.passed = True
-        self._put(new)
         return Reserve(job, self._placements(ahead.seats), ahead.at)
 
     def may_reserve(self, *, overdue: bool) -> bool:
@@ -199,7 +204,9 @@ class Keeper:
         return [self.drop(hold.job) for hold in gone if hold.job in self._old]
 
     def _still_free(self, hold: _Hold) -> bool:
-        """Whether no job before it in line took a part of it in this pass."""
+        """Whether no job before it in line took a part of it in this pass, or has it reserved now."""
+        if any(self._overlap(hold, other) for other in self._holds.values() if other.passed):
+            return False
         mark = self._desk.mark()
         blocked = list(hold.blocked)
         self._unblock([hold])
@@ -207,6 +214,14 @@ class Keeper:
         self._desk.rollback(mark)
         hold.blocked = blocked
         return again == blocked
+
+    @staticmethod
+    def _overlap(hold: _Hold, other: _Hold) -> bool:
+        return hold is not other and any(
+            mine.row == theirs.row and mine.mask & theirs.mask
+            for mine in hold.seats
+            for theirs in other.seats
+        )
 
     def _look_ahead(self, record: JobRecord, members: tuple[Request, ...]) -> Ahead | None:
         if self._horizon is None:
@@ -216,6 +231,8 @@ class Keeper:
             self._started.clear()
         self._horizon.clear_shut()
         for hold in self._holds.values():
+            if not hold.firm and not hold.passed:
+                continue  # its job stands behind: it will look for another place
             other = self._desk.world.jobs[hold.job].job.estimate_ms
             until = FAR if other is None else max(self._now, hold.from_ms) + max(1, other)
             self._horizon.shut(hold.seats, hold.blocked, until)

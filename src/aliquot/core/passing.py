@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.clearing import Clearing
 from aliquot.core.defragging import gather
@@ -180,9 +182,11 @@ class Pass:
             return False
         seats = tuple(seat.seat for seat in cleared.seats)
         ends = self._now + rules.grace_ms
-        self._steps.append(self._keeper.keep_firmly(record, seats, ends, ends + KEPT_FOR_MS))
+        kept = self._keeper.keep_firmly(record, seats, ends, ends + KEPT_FOR_MS)
+        self._steps.append(replace(kept, sets=cleared.alternatives, next_cost_ms=cleared.next_cost))
         self._steps.extend(cleared.victims)
-        self._steps.append(Wait(record.job.id, Gate.RELEASE))
+        others = tuple(victim.job for victim in cleared.victims)
+        self._steps.append(Wait(record.job.id, Gate.RELEASE, others=others))
         self._note_wake(ends + KEPT_FOR_MS)
         self._turns.admit(record, flavour or self._turns.first_flavour(record))
         return True

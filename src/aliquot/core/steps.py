@@ -102,13 +102,19 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Reserve(msgspec.Struct, frozen=True):
-    """Keep `placements` for a waiting job; see `events.Reserved`."""
+    """Keep `placements` for a waiting job; see `events.Reserved`.
+
+    Where others are stopped for it, `sets` of them were compared, and the best other would have cost
+    `next_cost_ms` of one card (None: there was no other, or none was worked out).
+    """
 
     job: JobId
     placements: tuple[Placement, ...]
     from_ms: int
     until_ms: int | None = None
     firm: bool = False
+    sets: int = 0
+    next_cost_ms: int | None = None
 
 
 class Unreserve(msgspec.Struct, frozen=True):

@@ -14,8 +14,8 @@ from aliquot.core.charging import (
     capacity_of,
 )
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.order import Tier, tier_of
-from aliquot.core.queueing.quota import find_shortage, fits
+from aliquot.core.queueing.order import Tier, Waiting, tier_of
+from aliquot.core.queueing.quota import Shortage, find_shortage, fits
 from aliquot.core.queueing.tree import ROOT
 from aliquot.core.queues import Discipline, Resource, quotas_of
 from aliquot.core.records import Frozen, JobRecord
@@ -166,10 +166,17 @@ class TreeTurns:
         shortage = find_shortage(self._book, waiting.leaf, flavours[0].charge)
         if shortage is None:
             return flavours[0]
-        if shortage.node == ROOT and not (self._holds and tier_of(self._book, waiting) > Tier.OWN):
+        if shortage.node == ROOT and self._is_mere_room(shortage, waiting):
             return flavours[0]
         name = self.standing.tree.names[shortage.node]
         return Lack(shortage.resource, shortage.need, shortage.have, name)
+
+    def _is_mere_room(self, shortage: Shortage, waiting: Waiting) -> bool:
+        """Whether the pool is only full: it lends all it has, and nobody with a better claim waits."""
+        tree, slot = self.standing.tree, self.standing.tree.slot[shortage.resource]
+        left = tree.entitled[ROOT][slot] - self._book.total[ROOT][slot]
+        held_for_others = self._holds and tier_of(self._book, waiting) > Tier.OWN
+        return left < shortage.need and not held_for_others
 
     def first_flavour(self, record: JobRecord) -> Flavour:
         """The first way to charge it."""

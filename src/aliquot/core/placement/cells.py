@@ -13,6 +13,7 @@ import numpy.typing as npt
 from aliquot.core.columns import DIMS, MAX_EDGES
 
 BLOCK: Final = 64
+SETS: Final = 16
 I8 = npt.NDArray[np.int8]
 I16 = npt.NDArray[np.int16]
 I32 = npt.NDArray[np.int32]
@@ -57,7 +58,8 @@ class Scores(NamedTuple):
     loss: F64  # [n] inf: does not fit
     exact: Bool  # [n] False: `loss` is a lower bound, still to be worked out
     mask: U32  # [n] cards it would take
-    lost: I8  # [n, 3] whole slots of 2, 4, 8 cards it would break
+    lost: I8  # [n, SETS] idle sets it would break, for each kind of set that `scarcity` keeps
+    breaks: Bool  # [n] whether any of `lost` is not 0
     floor: F64  # [blocks of BLOCK rows] never above the least loss or bound in the block
 
 
@@ -84,6 +86,7 @@ def blank_scores(rows: int) -> Scores:
         loss=np.full(rows, np.inf),
         exact=np.ones(rows, np.bool_),
         mask=np.zeros(rows, np.uint32),
-        lost=np.zeros((rows, 3), np.int8),
+        lost=np.zeros((rows, SETS), np.int8),
+        breaks=np.zeros(rows, np.bool_),
         floor=np.full(-(-rows // BLOCK), np.inf),
     )

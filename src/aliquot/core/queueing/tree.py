@@ -110,7 +110,7 @@ def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> Queu
         kept=rows[2],
         headroom=rows[3],
         reach=tuple(_rows(reach)) if reach else ((),) * len(names),
-        named=tuple(_named(own, resources) for own in quotas),
+        named=_named(quotas, children, resources),
         weight=tuple(written[name].weight if name in written else 1000 for name in names),
         priority=tuple(_priority(name, written) for name in names),
         discipline=tuple(_discipline(name, written) for name in names),
@@ -238,9 +238,18 @@ def _reach(
     return reach
 
 
-def _named(own: dict[Resource, Quota], resources: tuple[Resource, ...]) -> tuple[int, ...]:
-    slots = tuple(slot for slot, resource in enumerate(resources) if resource in own)
-    return slots or tuple(range(len(resources)))
+def _named(
+    quotas: list[dict[Resource, Quota]], children: list[list[int]], resources: tuple[Resource, ...]
+) -> tuple[tuple[int, ...], ...]:
+    """What each node is judged in: what it has quotas for, else what those below it have, else all."""
+    found: list[set[int]] = [
+        {slot for slot, resource in enumerate(resources) if resource in own} for own in quotas
+    ]
+    for node in reversed(range(len(found))):
+        if not found[node]:
+            found[node] = set().union(*(found[child] for child in children[node]))
+    every = range(len(resources))
+    return tuple(tuple(sorted(slots or every)) for slots in found)
 
 
 def _priority(name: str, written: Mapping[str, Queue]) -> int:

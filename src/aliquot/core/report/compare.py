@@ -55,6 +55,8 @@ class Reason(Enum):
     FRAGMENTS = "fragments"
     LOST = "lost"
     MOVES = "moves"
+    EVICTIONS = "evictions"  # running work stopped for others
+    QUOTAS = "quotas"  # queues got more or less of what was their own
     SLOWER = "slower"  # a class of jobs pays for it
 
 
@@ -111,6 +113,8 @@ def explain(first: Column, other: Column, at: int) -> list[Why]:
         (Reason.STRANDED, _stranded(first, other)),
         (Reason.LOST, _different(first, other, "lost_card_hours")),
         (Reason.MOVES, _different(first, other, "moved")),
+        (Reason.EVICTIONS, _different(first, other, "evicted", "lost_work_card_minutes")),
+        (Reason.QUOTAS, _shares(first, other, "quota_satisfaction")),
         (Reason.SLOWER, _slower(first, other)),
     ):
         if numbers:
@@ -224,9 +228,9 @@ def _stranded(first: Column, other: Column) -> Numbers:
     return _numbers(first, other, "stranded_cards", "stranded_card_hours")
 
 
-def _different(first: Column, other: Column, field: str) -> Numbers:
+def _different(first: Column, other: Column, field: str, *more: str) -> Numbers:
     pair = _pair(first, other, field)
-    return _numbers(first, other, field) if pair is not None and pair[0] != pair[1] else None
+    return _numbers(first, other, field, *more) if pair is not None and pair[0] != pair[1] else None
 
 
 def _slower(first: Column, other: Column) -> Numbers:

@@ -264,6 +264,19 @@ _SENTENCES: Final = {
         "{other} moved running work {moved_other} times, {first} {moved_first} times.",
         "{other} 迁移运行中的作业 {moved_other} 次，{first} 为 {moved_first} 次。",
     ),
+    Reason.EVICTIONS: Bilingual(
+        "{other} stopped running work for others {evicted_other} times, {first} {evicted_first} times; the"
+        " work lost by stops and lost nodes: {lost_work_card_minutes_other} against"
+        " {lost_work_card_minutes_first}.",
+        "{other} 为其他作业停止运行中的工作 {evicted_other} 次，{first} 为 {evicted_first} 次；"
+        "因停止和节点丢失而损失的工作：{lost_work_card_minutes_other} 对 {lost_work_card_minutes_first}。",
+    ),
+    Reason.QUOTAS: Bilingual(
+        "Of what queues wanted within their nominal they got {quota_satisfaction_other} under {other},"
+        " {quota_satisfaction_first} under {first}.",
+        "各队列在名义配额内的需求，{other} 下满足 {quota_satisfaction_other}，{first} 下"
+        " {quota_satisfaction_first}。",
+    ),
 }
 
 _PAYERS: Final = {

@@ -41,10 +41,10 @@ class Gathering:
         self._ground, self._rows, self._wish = ground, rows, wish
         self.wanted, self._cap, self._each = wanted, each, min(each, wanted)
         self.was_cut = False
-        self.compared = 0  # sets that were worked out; of several members, parts of sets
-        self.rival: int | None = (
-            None  # what the next best costs; of several members, with its dearest part swapped
-        )
+        # sets that were worked out, and what the next best costs; of several members, parts of sets, and the
+        # set with its dearest part swapped for the next best
+        self.compared = 0
+        self.rival: int | None = None
         self._places: dict[int, int] = {}
         self.places = 0
         for row in dict.fromkeys((*open_rows(ground.cells, rows, wish), *self._ground.rows_of(ground.taken))):
@@ -111,6 +111,10 @@ class Gathering:
         self._count_again(best.victims)
         return self.is_done
 
+    def _is_over(self) -> bool:
+        """As `is_done`, which may have changed since it was last asked."""
+        return self.is_done
+
     def _clear_many(self, found: list[int], most: int) -> bool:
         """For several: the clearance with the least cost per member, again and again."""
         self.was_cut |= len(found) > GANG_ROWS
@@ -137,7 +141,7 @@ class Gathering:
                     self._ground.barred.add(refused)
             for at in changed:
                 newest.pop(at, None)
-                again = None if self.is_done else self._offer(at)
+                again = None if self._is_over() else self._offer(at)
                 if again is not None:
                     newest[at] = again
                     heappush(heap, again)

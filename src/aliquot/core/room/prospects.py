@@ -79,16 +79,23 @@ def _lacking(cells: Cells, rows: int, shape: Shape) -> I64:
 def _fitting(cells: Cells, rows: int, shape: Shape) -> tuple[I64, I64]:
     """[rows] eligible cards, as bits, and how many of them fit."""
     kind = cells.kind[:rows]
-    eligible = np.where(kind >= 0, np.array([*shape.eligible, 0], np.int64)[kind], 0)
+    accepted: I64 = np.array([*shape.eligible, 0], np.int64)[kind]
+    eligible: I64 = np.where(kind >= 0, accepted, np.int64(0))
     if not shape.cards:
         return eligible, np.zeros(rows, np.int64)
-    free = eligible & cells.usable[:rows]
+    usable: I64 = cells.usable[:rows].astype(np.int64)
+    free: I64 = np.bitwise_and(eligible, usable)
     if shape.whole:
-        return eligible & cells.usable[:rows], np.bitwise_count(free & cells.idle[:rows]).astype(np.int64)
+        return free, _count_bits(np.bitwise_and(free, cells.idle[:rows].astype(np.int64)))
     ask = np.array([*shape.ask, (0, 0, 0)], np.int64)[kind]
     room = (cells.left[:rows] >= ask[:, None, :]).all(axis=2)
     bits = (free[:, None] >> np.arange(room.shape[1])) & 1
     return free, (room & (bits == 1)).sum(axis=1).astype(np.int64)
+
+
+def _count_bits(masks: I64) -> I64:
+    counts: I64 = np.bitwise_count(masks).astype(np.int64)
+    return counts
 
 
 def _used(row: I64, cards: I64, lack: I64) -> I64:

@@ -8,11 +8,11 @@ victim's side are children of one parent:
     fair        both borrow: a job may go if its side still has at least the share without it that the
                 beneficiary's side has after starting
     last        both borrow: a job may go if its side has more with it than the beneficiary's side after
-                starting. Only where nothing else helps
+                starting, and still has its nominal without it. Only where nothing else helps
 
 Every queue between the victim and that side has to borrow too, so a queue within its nominal loses nothing.
-The largest of the two shares falls with every fair or last reclaim, so no reclaim can be undone by another;
-what `last` could still allow the victims to take back, `returns` finds.
+The larger of the two shares falls with every fair or last reclaim, and no side is left with less than its own
+by a borrower: so what was taken cannot be taken back. `returns` looks again, at whole sets.
 
 A `Claim` is asked one victim after the other, since each changes what its queue has beyond its own.
 """
@@ -132,7 +132,7 @@ def reclaim_right(
         return None
     if without >= after and after < NO_END:
         return Right.RANK, before
-    return (Right.LAST, before) if before > after else None
+    return (Right.LAST, before) if before > after and _keeps_its_own(book, loser, theirs) else None
 
 
 def sides(tree: QueueTree, one: int, other: int) -> tuple[int, int]:
@@ -153,6 +153,13 @@ def _is_borrowing(book: Book, loser: tuple[int, Charge], side: int, wanted: list
     path = tree.paths[leaf][: tree.paths[leaf].index(side) + 1]
     slots = [slot for slot, _ in charge if slot in wanted and slot in tree.named[leaf]]
     return any(all(book.total[node][slot] > tree.entitled[node][slot] for node in path) for slot in slots)
+
+
+def _keeps_its_own(book: Book, loser: tuple[int, Charge], side: int) -> bool:
+    """Whether `side` has at least its nominal without the loser: below, others of it would take that back."""
+    tree, (leaf, charge) = book.tree, loser
+    named = [(slot, amount) for slot, amount in charge if slot in tree.named[leaf]]
+    return all(book.total[side][slot] - amount >= tree.entitled[side][slot] for slot, amount in named)
 
 
 def _is_within(book: Book, taker: tuple[int, Charge], side: int) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from aliquot.core.queues import Measure
-from aliquot.core.steps import Gate, Lack, Wait
+from aliquot.core.steps import Evict, Gate, Lack, Reserve, Wait
 from aliquot.core.units import FULL, format_memory
 
 GATES: Final[dict[Gate, str]] = {
@@ -31,6 +31,22 @@ def gate_lines(wait: Wait) -> Iterator[str]:
         more = len(wait.others) - MOST_NAMED
         names = ", ".join(wait.others[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         yield f"It waits for {names}."
+
+
+def stopped_line(stopped: Sequence[Evict], cleared: Reserve | None) -> str:
+    """`2 jobs are stopped for it (b, c): 12.0 card-min of work lost, the cheapest of 5 sets; ...`"""
+    more = len(stopped) - MOST_NAMED
+    names = ", ".join(step.job for step in stopped[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    jobs = "1 job is" if len(stopped) == 1 else f"{len(stopped)} jobs are"
+    line = f"{jobs} stopped for it ({names}): {_work(sum(step.cost_ms for step in stopped))} lost"
+    if cleared is None or cleared.sets < 2:
+        return f"{line}."
+    other = "" if cleared.next_cost_ms is None else f"; the next best loses {_work(cleared.next_cost_ms)}"
+    return f"{line}, the best of {cleared.sets} sets{other}."
+
+
+def _work(card_ms: int) -> str:
+    return f"{card_ms / 60_000:,.1f} card-min of work"
 
 
 def _lack(lack: Lack) -> str:

@@ -11,7 +11,7 @@ from aliquot.core.grants import Placement
 from aliquot.core.steps import Gate, Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
 from aliquot.interfaces.cli.expectations import expected_line, place_line, promise_lines
-from aliquot.interfaces.cli.gates import GATES, gate_lines
+from aliquot.interfaces.cli.gates import GATES, gate_lines, stopped_line
 
 TIE: Final = 1e-9
 IN_CARDS: Final = "future-packing"
@@ -51,7 +51,7 @@ _OF_A_CARD: Final = frozenset({Shortfall.MEMORY, Shortfall.COMPUTE, Shortfall.BA
 def explain_lines(explanation: Explanation) -> list[str]:
     """The explanation, one sentence a line."""
     if explanation.place is not None:
-        return list(_placed(explanation, explanation.place))
+        return [*_placed(explanation, explanation.place), *_made_room(explanation)]
     if explanation.wait is not None:
         return list(_waits(explanation, explanation.wait))
     at = format_ms(explanation.at_ms)
@@ -96,6 +96,7 @@ def _waits(explanation: Explanation, wait: Wait) -> Iterator[str]:
         f"{GATES[wait.gate]}."
     )
     yield from (f"  {line}" for line in gate_lines(wait))
+    yield from (f"  {line}" for line in _made_room(explanation))
     if explanation.position is not None:
         yield "  " + place_line(
             explanation.position,
@@ -112,6 +113,11 @@ def _waits(explanation: Explanation, wait: Wait) -> Iterator[str]:
         yield f"  {explain_reason(reason)}"
     if wait.reasons:
         yield f"  {_count(sum(reason.nodes for reason in wait.reasons), 'node')} in all."
+
+
+def _made_room(explanation: Explanation) -> Iterator[str]:
+    if explanation.stopped:
+        yield stopped_line(explanation.stopped, explanation.cleared)
 
 
 def _where(placement: Placement) -> str:

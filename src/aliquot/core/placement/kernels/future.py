@@ -60,12 +60,14 @@ def code_after(
 
 
 @compiled
-def slots_of(idle: int, cpu: int, size: int, slot_cpu: int) -> int:
-    """Whole slots of `size` cards in a row with `idle` idle cards, as far as its cpu goes."""
-    slots = idle // size
-    if slot_cpu > 0:
-        slots = min(slots, cpu // slot_cpu)
-    return slots
+def sets_in(scarce: Scarcity, at: int, kind: int, idle: int, cpu: int) -> int:
+    """The twin of `scarcity.sets_in`."""
+    if idle < scarce.set_cards[at] or kind < 0 or not scarce.set_kinds[at, kind]:
+        return 0
+    sets = idle // scarce.set_cards[at]
+    if sets * scarce.set_cpu[at] > cpu:
+        sets = cpu // scarce.set_cpu[at]
+    return int(sets)
 
 
 @compiled
@@ -190,10 +192,13 @@ def score_row(
     scores.mask[row] = taken if request.cards > 0 else NONE
     idle = count_bits(cells.idle[row])
     idle_after = idle - count_bits(cells.idle[row] & taken)
-    for at in range(3):
-        slot_cpu = scarce.slot_cpu[at]
-        had = slots_of(idle, cells.cpu[row], 2 << at, slot_cpu)
-        scores.lost[row, at] = had - slots_of(idle_after, cpu, 2 << at, slot_cpu)
+    scores.breaks[row] = False
+    for at in range(scarce.reserve.shape[0]):
+        had = sets_in(scarce, at, kind, idle, cells.cpu[row])
+        lost = had - sets_in(scarce, at, kind, idle_after, cpu) if had > 0 else 0
+        scores.lost[row, at] = lost
+        if lost > 0:
+            scores.breaks[row] = True
 
 
 @compiled
@@ -211,10 +216,10 @@ def recount(cells: Cells, scarce: Scarcity, row: int) -> None:
     if kind >= 0:
         scarce.free[kind] += milli
     idle = count_bits(cells.idle[row])
-    for at in range(3):
-        slots = slots_of(idle, cells.cpu[row], 2 << at, scarce.slot_cpu[at])
-        scarce.slots[at] += slots - scarce.row_slots[row, at]
-        scarce.row_slots[row, at] = slots
+    for at in range(scarce.reserve.shape[0]):
+        sets = sets_in(scarce, at, kind, idle, cells.cpu[row])
+        scarce.sets[at] += sets - scarce.row_sets[row, at]
+        scarce.row_sets[row, at] = sets
 
 
 @compiled
@@ -238,11 +243,11 @@ def reprice(scarce: Scarcity) -> None:
                 scarce.price[kind] += rate
     for kind in range(scarce.free.shape[0]):
         scarce.price[kind] = min(scarce.price[kind], scarce.cap)
-    for at in range(3):
+    for at in range(scarce.reserve.shape[0]):
         wanted = 0.0
-        if scarce.slots[at] > 0:
-            wanted = scarce.slot_count[at] * seen / scarce.slots[at]
-        scarce.reserve[at] = scarce.kappa * 1000.0 * (2 << at) * min(1.0, wanted)
+        if scarce.sets[at] > 0:
+            wanted = scarce.set_count[at] * seen / scarce.sets[at]
+        scarce.reserve[at] = scarce.kappa * 1000.0 * scarce.set_cards[at] * min(1.0, wanted)
 
 
 @compiled
@@ -348,7 +353,8 @@ def copy_scores(cells: Cells, scores: Scores, worth: Worth, one: int, other: int
     scores.loss[other] = scores.loss[one]
     scores.exact[other] = scores.exact[one]
     scores.mask[other] = scores.mask[one]
-    for at in range(3):
+    scores.breaks[other] = scores.breaks[one]
+    for at in range(scores.lost.shape[1]):
         scores.lost[other, at] = scores.lost[one, at]
     if worth.at[one] == cells.changed[one]:
         worth.value[other] = worth.value[one]

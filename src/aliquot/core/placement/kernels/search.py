@@ -18,8 +18,9 @@ TIE = 1e-9
 def extra(cells: Cells, request: Request, scores: Scores, scarce: Scarcity, row: int) -> float:
     """Price and reserve of a row, in a fixed order."""
     result = scarce.price[cells.kind[row]] * request.milli
-    for at in range(3):
-        result += scarce.reserve[at] * scores.lost[row, at]
+    if scores.breaks[row]:
+        for at in range(scarce.reserve.shape[0]):
+            result += scarce.reserve[at] * scores.lost[row, at]
     return float(result)
 
 

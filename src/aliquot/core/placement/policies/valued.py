@@ -21,7 +21,7 @@ from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies.classic import TIE, open_losses
 from aliquot.core.placement.policies.protocol import Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, Row, after, bits, fit_mask, lowest, read_row
-from aliquot.core.placement.scarcity import SIZES, Weights
+from aliquot.core.placement.scarcity import Weights
 from aliquot.core.placement.shapes import Hardware
 from aliquot.core.placement.streams import Tables
 from aliquot.core.placement.worth import Table, Worth, blank_table
@@ -124,8 +124,8 @@ class ValuePolicy:
         """Destroyed value, price of the model, reserve of whole slots: milli of a card, or points for FGD."""
         price = float(self._scarce.price[self._board.cells.kind[row]] * request.milli)
         kept = 0.0
-        for at in range(len(SIZES)):
-            kept += float(self._scarce.reserve[at]) * int(scores.lost[row, at])
+        for at, reserve in enumerate(self._scarce.reserve.tolist()):
+            kept += reserve * int(scores.lost[row, at])
         return (("destroyed", float(scores.loss[row])), ("price", price), ("reserve", kept))
 
     def values(self, rows: I32) -> F64:
@@ -176,8 +176,8 @@ class ValuePolicy:
         """[n] price and reserve of every row, summed in the kernel's order."""
         kinds = self._board.cells.kind
         result: F64 = np.where(kinds >= 0, self._scarce.price[kinds], 0.0) * request.milli
-        for at in range(len(SIZES)):
-            result = result + self._scarce.reserve[at] * scores.lost[:, at]
+        for at, reserve in enumerate(self._scarce.reserve.tolist()):
+            result = result + reserve * scores.lost[:, at]
         return result
 
     def _score_plain(self, request: Request, scores: Scores, at: int, given: int) -> None:
@@ -196,10 +196,10 @@ class ValuePolicy:
                 best, chosen = loss, taken
         scores.loss[at], scores.mask[at] = best, chosen or NO_CARDS
         idle, left = row.idle.bit_count(), (row.idle & ~chosen).bit_count()
-        for slot, size in enumerate(SIZES):
-            slot_cpu = int(self._scarce.slot_cpu[slot])
-            had = scarcity.slots_of(idle, row.cpu, size, slot_cpu)
-            scores.lost[at, slot] = had - scarcity.slots_of(left, row.cpu - request.cpu, size, slot_cpu)
+        had = scarcity.sets_in(self._scarce, row.kind, idle, row.cpu)
+        kept = scarcity.sets_in(self._scarce, row.kind, left, row.cpu - request.cpu)
+        lost = [was - now for was, now in zip(had, kept, strict=True)]
+        scores.lost[at, : len(had)], scores.breaks[at] = lost, any(lost)
 
     def _judge(self, lost: int) -> float:
         if not self.measure.rounded:
