@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aliquot.core.jobs import Elastic
-from aliquot.core.settings import ElasticRules
-from aliquot.core.steps import Place, Resize
+from aliquot.core.settings import ElasticRules, Preemption
+from aliquot.core.steps import Evict, Place, Resize
 from tests.support.build import a_request
 from tests.support.planning import carried_out, nodes_of, planned, settings
 from tests.support.worlds import WorldBuilder
@@ -114,3 +114,15 @@ def test_a_fixed_demand_comes_to_rest() -> None:
             site.started(name)
         site.later(10 * MINUTE)
     assert changes[-3:] == [0, 0, 0]
+
+
+def test_an_elastic_job_gives_way_before_anybody_is_stopped() -> None:
+    how = settings(elastic=ElasticRules(dwell_ms=0), preemption=Preemption())
+    site = WorldBuilder().node("n", 8).submit("low", cards=4).submit("e", cards=8, elastic=LINEAR)
+    carried_out(site, how)
+    ran(site, "low", "e").submit("high", cards=2, priority=10)
+    decided = carried_out(site, how)
+    assert [type(step) for step in decided.steps] == [Resize, Place]
+    assert (width(site, "e"), width(site, "high")) == (2, 2)
+    ran(site, "e", "high").submit("wide", cards=4, priority=10)
+    assert any(isinstance(step, Evict) for step in planned(site, how).steps)

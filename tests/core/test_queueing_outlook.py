@@ -7,7 +7,16 @@ import random
 import pytest
 
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.outlook import LEAST_MS, Interval, Outlook, pinball, survival_quantiles
+from aliquot.core.queueing.outlook import (
+    LEAST_MS,
+    LEVELS,
+    Interval,
+    Outlook,
+    PredictedStart,
+    Verified,
+    pinball,
+    survival_quantiles,
+)
 
 MINUTE = 60_000
 
@@ -91,3 +100,18 @@ def test_on_waits_that_do_not_change_their_habits_the_interval_holds_as_often_as
         outlook.begin(JobId(str(number)), guess, 0)
         outlook.end(JobId(str(number)), int(guess * factor))
     assert 760 <= held <= 840
+
+
+def test_how_right_intervals_were_is_counted_over_the_last() -> None:
+    verified = Verified(kept=2)
+    assert verified.report() == PredictedStart(None, 0, None)
+    verified.note(None, 5)
+    verified.note(Interval(0, 0, 0), 100)
+    verified.note(Interval(0, 10, 20), 10)
+    verified.note(Interval(0, 10, 40), 41)
+    told = verified.report()
+    assert (told.jobs, told.inside_milli, told.unsaid) == (2, 500, 1)
+    assert told.width_ms == 40
+    loss = [pinball(10, 0, LEVELS[0]), 0, pinball(10, 20, LEVELS[2])]
+    loss += [pinball(41, said, level) for said, level in zip((0, 10, 40), LEVELS, strict=True)]
+    assert told.pinball_ms == round(sum(loss) / 6)

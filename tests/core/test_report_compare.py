@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from aliquot.core.report.compare import NOTICEABLE_MS, Column, Reason, compare, value_of
 from aliquot.core.report.metrics import METRICS, Unit
 from aliquot.core.report.result import RunResult
-from aliquot.core.report.scorecard import Scorecard, bounded_slowdown, mean, percentile, variance
+from aliquot.core.report.scorecard import Scorecard
+from aliquot.core.report.stats import bounded_slowdown, mean, percentile, variance
 from aliquot.core.report.wording import format_change, format_duration, format_value, why_sentence
 from tests.core.test_report_case import slices, whole_cards
 
@@ -62,6 +63,9 @@ def test_equal_columns_have_no_best_and_no_reasons(two: tuple[RunResult, RunResu
         pytest.param({"stranded_cards": 4.0}, Reason.STRANDED, "4.0 cards", id="cards without cpu"),
         pytest.param({"lost_card_hours": 16.0}, Reason.LOST, "16.0 card-h", id="a node was away"),
         pytest.param({"moved": 12}, Reason.MOVES, "12 times", id="jobs were moved"),
+        pytest.param(
+            {"evicted": 3, "lost_work_card_minutes": 12.0}, Reason.EVICTIONS, "12.0 card-min", id="evictions"
+        ),
         pytest.param(
             {"completion_inference_ms": 18_000_000.0}, Reason.SLOWER, "inference 5 h", id="inference pays"
         ),

@@ -8,12 +8,14 @@ import msgspec
 import pytest
 
 from aliquot.core.events import (
+    CardsCrowded,
     CardsFaulty,
     Ended,
     EpochBegan,
     Event,
     Evicting,
     Granted,
+    Idle,
     JobCancelled,
     JobSubmitted,
     Moved,
@@ -28,6 +30,7 @@ from aliquot.core.events import (
     Stopping,
     Tidied,
     Unreserved,
+    Warned,
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId
@@ -56,6 +59,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     NodeJoined(0, NODE),
     NodeLost(1, NODE.id),
     NodeDrained(2, NODE.id, drained=False),
+    CardsCrowded(3, NODE.id, ((CardId("n-g0"), 100, 2_000),)),
     CardsFaulty(3, NODE.id, (CardId("n-g0"), CardId("n-g3"))),
     JobSubmitted(
         4,
@@ -74,6 +78,8 @@ ONE_OF_EACH: tuple[Event, ...] = (
     Reserved(10, JOB, (PLACE,), 5, 9, firm=True),
     Unreserved(10, JOB),
     Resized(10, JOB, 2, (PLACE, PLACE)),
+    Idle(10, JOB, 2, 4),
+    Warned(10, JOB, 2),
     Ended(11, JOB, 2, Outcome.LOST),
     EpochBegan(12, 3, 2**63 - 1, ((SLICES, 40), (a_request(8), 2))),
     Tidied(13, 10**12),

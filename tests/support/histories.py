@@ -16,9 +16,11 @@ from aliquot.core import commit
 from aliquot.core.demand import next_epoch
 from aliquot.core.draft import Draft
 from aliquot.core.events import (
+    CardsCrowded,
     CardsFaulty,
     Ended,
     Event,
+    Idle,
     JobCancelled,
     JobSubmitted,
     NodeDrained,
@@ -47,6 +49,7 @@ from aliquot.core.steps import (
     Step,
     Tidy,
     Unreserve,
+    Warn,
     Withdraw,
 )
 from aliquot.core.topology.wiring import pcie, uniform
@@ -145,6 +148,8 @@ class History:
         node = self._some_node()
         bad = tuple(card.uuid for card in node.cards if self.random.random() < 0.3)
         self.record(CardsFaulty(self.at, node.id, bad))
+        taken = tuple((card.uuid, 100, 1_000) for card in node.cards if self.random.random() < 0.2)
+        self.record(CardsCrowded(self.at, node.id, taken))
 
     def _some_node(self) -> Node:
         return self.world.nodes[self.random.choice(self.world.node_at)].node
@@ -153,9 +158,10 @@ class History:
 
     def _submit(self) -> None:
         self._names += 1
+        elastic = self.random.random() < 0.4
         job = a_job(
             f"j{self._names}",
-            self.random.choice(REQUESTS),
+            REQUESTS[-1] if elastic else self.random.choice(REQUESTS),
             at=self.at,
             seq=self._names,
             priority=self.random.randrange(2),
@@ -165,7 +171,7 @@ class History:
                 for _ in range(self.random.randrange(-2, 2))
             ),
             array=Array("array", 9, 2) if self.random.random() < 0.2 else None,
-            elastic=Elastic((1, 2), (1000, 1500)) if self.random.random() < 0.4 else None,
+            elastic=Elastic((1, 2, 3), (1000, 1500, 1600)) if elastic else None,
         )
         self.record(JobSubmitted(self.at, job))
 
@@ -199,7 +205,9 @@ class History:
         job = self.random.choice(held)
         attempt = self.world.jobs[job].attempt
         end = self.random.randrange(4)
-        if end == 0:
+        if self.random.random() < 0.3:
+            self.record(Idle(self.at, job, attempt, self.random.choice((None, self.at, self.at))))
+        elif end == 0:
             self.record(Stopping(self.at, job, attempt))
         else:
             outcome = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST)[end - 1]
@@ -282,8 +290,14 @@ _HAPPENINGS: tuple[Callable[[History], None], ...] = (
 def _some_room(seen: Frozen, random: Random, at: int) -> list[Step]:
     """Now and then somebody is stopped for a waiting job, and what it holds is kept for that one."""
     held = sorted(seen.grants)
-    if held and random.random() < 0.4:
-        job = random.choice(held)
+    if seen.kept and random.random() < 0.3:
+        return [Unreserve(random.choice(seen.kept).job)]
+    if seen.idle and random.random() < 0.5:
+        job = random.choice(seen.idle)
+        return [Warn(job, seen.jobs[job].attempt)]
+    wide = [job for job in seen.elastic if len(seen.grants[job]) > 1]
+    if wide and random.random() < 0.6:
+        job = random.choice(wide)
         halved = tuple(grant.placement for grant in seen.grants[job])[: random.randrange(1, 3)]
         return [Resize(job, seen.jobs[job].attempt, halved)]
     if not held or not seen.pending or random.random() < 0.5:

@@ -69,8 +69,9 @@ class LiveService:
     def start(self) -> Self:
         """A service, once it answers."""
         words = [sys.executable, "-m", "aliquot", "up", *self.options, "--state", str(self.state)]
+        variables = environment() | self.variables
         self.process = subprocess.Popen(
-            words, env=environment() | self.variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         wait_for(self._answers, "the service to answer")
         return self

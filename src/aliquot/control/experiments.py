@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from aliquot.control.foresight import LEARNT, Foresight, find_places
 from aliquot.control.naming import not_found
+from aliquot.control.predicting import Budget
 from aliquot.control.replaying import HistoryAsk, KueueAsk, PhillyAsk, PublishedAsk, PublishedRun
 from aliquot.control.whatif import Engine, Progress, Run, find_policy
 from aliquot.core.ids import JobId
@@ -133,7 +134,7 @@ class Experiments:
         scenario = self.open_trace(trace, ask)
         name, settings = find_policy(scenario, policy)
         settings = replace(settings, **changes)
-        observation = Observation(scenario, by_load=True)
+        observation = Observation(scenario, settings=settings, by_load=True)
         Run(scenario, settings, self._engine, (observation,), progress).finish()
         return observation.result(name, seed=ask.seed, standing=Standing.REPLAY)
 
@@ -174,7 +175,7 @@ class Experiments:
             names = (offer.job.id for offer in scenario.offers)
             raise not_found("job", job, names, where=", ".join(str(path) for path in paths))
         name, settings = find_policy(scenario, policy, seed)
-        foresight = Foresight(settings, allowance=LEARNT)
+        foresight = Foresight(settings, asked=Budget, allowance=LEARNT)
         run = Run(scenario, settings, self._engine, foresight=foresight)
         run.loop.explained = offer.job.id
         told = _follow(run, offer.job.id, at_ms)
@@ -216,7 +217,7 @@ class Experiments:
         *,
         predict: bool = False,
     ) -> RunResult:
-        observation = Observation(scenario)
+        observation = Observation(scenario, settings=settings)
         foresight = Foresight(settings) if predict else None
         run = Run(scenario, settings, self._engine, (observation,), progress, foresight)
         run.finish()

@@ -19,11 +19,13 @@ from aliquot.core.events import (
     Resized,
     Tidied,
     Unreserved,
+    Warned,
 )
 from aliquot.core.grants import GrantState, Placement, Seat
 from aliquot.core.ids import CardId, GrantId, JobId, NodeId
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
+from aliquot.core.pace import width_of
 from aliquot.core.records import Frozen, JobRecord, seat_of
 from aliquot.core.steps import (
     Evict,
@@ -37,6 +39,7 @@ from aliquot.core.steps import (
     Tidy,
     Unreserve,
     Wait,
+    Warn,
     Withdraw,
 )
 
@@ -122,6 +125,8 @@ def _check(step: Step, bench: _Bench) -> str | None:
             bench.open(step.job)
         case Withdraw():
             return _check_withdraw(step, bench)
+        case Warn():
+            return _check_running(step.job, step.attempt, bench)
         case Wait() | Kill() | Tidy():
             pass
     return None
@@ -144,6 +149,8 @@ def _event_of(step: Step, at: int) -> Event | None:
             return JobCancelled(at, step.job, step.reason)
         case Resize():
             return Resized(at, step.job, step.attempt, step.placements)
+        case Warn():
+            return Warned(at, step.job, step.attempt)
         case Tidy():
             return Tidied(at, step.asked_milli)
         case Wait() | Kill():
@@ -152,13 +159,17 @@ def _event_of(step: Step, at: int) -> Event | None:
 
 def _check_evict(step: Evict, bench: _Bench) -> str | None:
     """Only what runs, in the attempt that was weighed, is stopped; and once."""
-    record = bench.world.jobs.get(step.job)
-    if record is None or record.attempt != step.attempt or record.phase not in _MOVABLE:
-        return f"job {step.job} does not run any more"
-    if step.job in bench.stopped:
-        return f"job {step.job} is being stopped already"
-    bench.stopped.add(step.job)
-    return None
+    reason = _check_running(step.job, step.attempt, bench)
+    if reason is None:
+        bench.stopped.add(step.job)
+    return reason
+
+
+def _check_running(job: JobId, attempt: int, bench: _Bench) -> str | None:
+    record = bench.world.jobs.get(job)
+    if record is None or record.attempt != attempt or record.phase not in _MOVABLE:
+        return f"job {job} does not run any more"
+    return f"job {job} is being stopped already" if job in bench.stopped else None
 
 
 def _check_resize(step: Resize, bench: _Bench) -> str | None:
@@ -167,7 +178,8 @@ def _check_resize(step: Resize, bench: _Bench) -> str | None:
     record, grants = world.jobs.get(step.job), world.grants.get(step.job, ())
     if record is None or record.attempt != step.attempt or record.phase is not Phase.RUNNING:
         return f"job {step.job} does not run any more"
-    if step.job in bench.stopped or record.job.elastic is None or len(step.placements) < 1:
+    widths = () if record.job.elastic is None else record.job.elastic.widths
+    if step.job in bench.stopped or width_of(record.job, step.placements) not in widths:
         return f"the width of job {step.job} can't be changed"
     seats = [bench.moved.get(grant.id, grant.seat) for grant in grants]
     held = [seat for seat in seats if seat is not None and draft.can_release(seat)]
@@ -197,9 +209,13 @@ def _check_reserve(step: Reserve, bench: _Bench) -> str | None:
 
 
 def _check_withdraw(step: Withdraw, bench: _Bench) -> str | None:
-    if _waiting(step.job, bench) is None:
-        return f"job {step.job} is not waiting any more"
+    """A job that waits, or one that runs, in no other way changed by this plan."""
+    record = bench.world.jobs.get(step.job)
+    running = record is not None and record.phase in _MOVABLE and step.job not in bench.stopped
+    if _waiting(step.job, bench) is None and not running:
+        return f"job {step.job} neither waits nor runs any more"
     bench.placed.add(step.job)
+    bench.stopped.add(step.job)
     return None
 
 

@@ -163,6 +163,21 @@ class Unreserved(Record, frozen=True):
     job: JobId
 
 
+class Idle(Record, frozen=True):
+    """Measured: the cards of a running attempt have not been used since `since_ms`; None: they are again."""
+
+    job: JobId
+    attempt: int
+    since_ms: int | None
+
+
+class Warned(Record, frozen=True):
+    """The owner of an idle job is told that it will be stopped."""
+
+    job: JobId
+    attempt: int
+
+
 class Ended(Record, frozen=True):
     """All processes of the attempt are gone; only now are the pieces free."""
 
@@ -200,6 +215,8 @@ Event = (
     | StartRefused
     | Stopping
     | Evicting
+    | Idle
+    | Warned
     | Reserved
     | Unreserved
     | Ended

@@ -15,6 +15,7 @@ import msgspec
 from aliquot.core.events import (
     Ended,
     Event,
+    Idle,
     JobCancelled,
     JobSubmitted,
     NodeJoined,
@@ -30,7 +31,7 @@ from aliquot.core.speed import duration_ms
 from aliquot.core.steps import Kill, Move, Resize, Start, Work
 from aliquot.core.workload import Offer, Scenario
 
-_NODE, _END, _ARRIVAL, _WITHDRAWAL, _WAKE = range(5)
+_NODE, _END, _ARRIVAL, _WITHDRAWAL, _IDLE, _WAKE = range(6)
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -192,6 +193,10 @@ class Forecast:
                 events.append(Ended(due.at, JobId(due.subject), due.attempt, running.outcome))
         elif due.kind == _WITHDRAWAL and due.subject not in self.state.begun:
             events.append(JobCancelled(due.at, JobId(due.subject)))
+        elif due.kind == _IDLE:
+            running = self.state.running.get(due.subject)
+            if running is not None and running.attempt == due.attempt:
+                events.append(Idle(due.at, JobId(due.subject), due.attempt, due.at))
         elif due.kind == _WAKE:
             self.state.wakes.discard(due.at)
 
@@ -218,6 +223,8 @@ class Forecast:
         pause = offer.job.stop.restart_ms if step.attempt > 1 else 0
         self._run(step.job, step.attempt, step.placements, work, speed, pause)
         state.fresh.append(Started(state.now, step.job, step.attempt))
+        if offer.idle_after_ms is not None:
+            self._push(state, state.now + pause + offer.idle_after_ms, _IDLE, step.job, step.attempt)
 
     def _run(
         self,

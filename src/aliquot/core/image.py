@@ -42,6 +42,7 @@ class WorldImage(msgspec.Struct, frozen=True):
     arrays: tuple[tuple[str, int], ...]
     elastic: tuple[JobId, ...]
     owed_sizes: tuple[JobId, ...]
+    idle: tuple[JobId, ...]
     owed: tuple[JobId, ...]
     owed_moves: tuple[GrantId, ...]
 
@@ -64,6 +65,7 @@ def image_of(world: World) -> WorldImage:
         usage=tuple((key[0], asked) for key, asked in sorted(world.accounts.usage.items(), key=_first)),
         past=tuple(sorted(world.accounts.past.items(), key=_first)),
         elastic=tuple(world._elastic),
+        idle=tuple(world._idle),
         owed_sizes=tuple(world._owed_sizes),
         arrays=tuple(sorted(world.accounts.arrays.items())),
         owed=tuple(world._owed),
@@ -84,6 +86,7 @@ def world_of(image: WorldImage, *, window: int = 2000, half_life_ms: int = 0) ->
     world._window.extend(image.window)
     world.edges.over.update(image.over)
     world.kept = image.kept
+    world._idle = dict.fromkeys(image.idle)
     world._elastic = dict.fromkeys(image.elastic)
     world._owed_sizes = dict.fromkeys(image.owed_sizes)
     world.accounts.usage = immutables.Map({(queue, asked.model): asked for queue, asked in image.usage})

@@ -139,6 +139,8 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     @property
     def least(self) -> int:
         """Members that must start together."""
+        if self.minimum is None and self.elastic is not None and len(self.members) > 1:
+            return min(self.elastic.widths[0], len(self.members))
         return len(self.members) if self.minimum is None else self.minimum
 
     def sized(self, width: int) -> Job:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.clearing import Clearing
 from aliquot.core.defragging import gather
+from aliquot.core.idling import judge_idle
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.keeping import Keeper
@@ -19,8 +20,8 @@ from aliquot.core.seating import place_of, seat_all, seat_scattered
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.standing import is_overdue
-from aliquot.core.steps import Gate, Lack, Plan, Step, Wait, Withdraw
-from aliquot.core.stretching import load_of, seat_elastic, stretch
+from aliquot.core.steps import Gate, Lack, Plan, Resize, Step, Wait, Warn, Withdraw
+from aliquot.core.stretching import give_way, load_of, seat_elastic, stretch
 from aliquot.core.turns import TreeTurns, Turns
 
 KEPT_FOR_MS = 600_000
@@ -68,6 +69,7 @@ class Pass:
             else:
                 self._turn(record)
         self._steps.extend(self._keeper.lapsed())
+        self._judge_idle()
         # 9. elastic jobs
         stretched = stretch(self._desk, self._now, self._blocked_first, self._start_late, self._is_stopped)
         self._steps.extend(stretched)
@@ -75,6 +77,20 @@ class Pass:
         # 10. tidy
         self._steps.extend(self._mover.tidy())
         return Plan(self._world.version, tuple(self._steps), self._wake)
+
+    def _judge_idle(self) -> None:
+        rules = self._settings.idling
+        if rules is None or not self._world.idle:
+            return
+        judged = judge_idle(self._world, rules, self._now)
+        for step in judged.steps:
+            if isinstance(step, Warn):
+                self._steps.append(step)
+            elif not self._is_stopped(step.job):
+                self._steps.append(step)
+                self._bar((step.job,))
+        if judged.wake_ms is not None:
+            self._note_wake(judged.wake_ms)
 
     def _turn(self, record: JobRecord) -> None:
         # 3. quota
@@ -91,7 +107,7 @@ class Pass:
         if seated is not None:
             self._start(record, flavour, seated)
         # 6. room is made
-        elif not self._clear(record, flavour):
+        elif not self._narrow(record, flavour, job) and not self._clear(record, flavour):
             self._blocked(record, job)
 
     def _site(self, record: JobRecord, job: Job) -> list[Seated] | None:
@@ -125,6 +141,21 @@ class Pass:
         if record.job.array is not None:
             name = record.job.array.name
             self._arrays[name] = self._arrays.get(name, 0) + 1
+
+    def _narrow(self, record: JobRecord, flavour: Flavour, job: Job) -> bool:
+        """Whether elastic jobs give way, before anybody is stopped."""
+
+        def place(_: JobRecord) -> Step | None:
+            seated = seat_all(self._desk, job)
+            return None if seated is None else place_of(self._desk, record, seated)
+
+        steps = give_way(self._desk, self._now, record, place, self._is_stopped)
+        if not steps:
+            return False
+        self._steps.extend(steps)
+        self._bar(step.job for step in steps if isinstance(step, Resize))
+        self._turns.admit(record, flavour)
+        return True
 
     def _start_late(self, record: JobRecord) -> Step | None:
         """Place a job that had its turn already, now that others are narrower."""

@@ -35,7 +35,8 @@ def plan(world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: 
 
     The placement of the job `explained` names its runner-up, which costs a second look at every node.
     """
-    if not world.pending and not (world.elastic and settings.elastic):
+    elastic, idle = world.elastic and settings.elastic, world.idle and settings.idling
+    if not (world.pending or elastic or idle):
         return Plan(world.version)
     return Pass(world, settings, now, memo, explained).run()
 

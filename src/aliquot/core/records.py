@@ -30,6 +30,8 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     granted_ms: int = 0  # of this attempt
     resized_ms: int = 0  # when its width last changed, or it was granted
     evictions: int = 0
+    idle_ms: int | None = None  # since when its cards are not used; None: they are, or nobody measures
+    warned_ms: int | None = None
     evicting: Evicting | None = None  # this attempt is being stopped for others
     waits_for: tuple[After, ...] = ()  # what has not come true yet
     doomed: JobId | None = None  # the job whose end made it impossible that this one starts
@@ -94,7 +96,8 @@ class Frozen(msgspec.Struct, frozen=True):
     minus their bookings, since it is closed, faulty or over-committed. `waiting` is `pending` by queue,
     `kept` the room kept for waiting jobs, oldest first. `usage` is what (queue, model) is charged
     for; `past` its decayed milli-cards; `arrays` counts who holds
-    something, `elastic` are the elastic jobs that hold something, as they started.
+    something, `elastic` are the elastic jobs that hold something, as they started,
+    `idle` those that hold cards and do not use them.
     """
 
     version: int
@@ -117,6 +120,7 @@ class Frozen(msgspec.Struct, frozen=True):
     past: immutables.Map[str, Account] = immutables.Map()
     arrays: immutables.Map[str, int] = immutables.Map()
     elastic: tuple[JobId, ...] = ()
+    idle: tuple[JobId, ...] = ()
 
     @property
     def node_count(self) -> int:

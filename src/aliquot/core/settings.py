@@ -20,6 +20,7 @@ __all__ = [
     "Discipline",
     "EfficiencyFloor",
     "ElasticRules",
+    "Idling",
     "MixSource",
     "Movable",
     "Objectives",
@@ -138,6 +139,17 @@ class Defrag(msgspec.Struct, frozen=True):
     pause_ms: int = 30_000  # what a move costs each card, beside the job's own restart
 
 
+class Idling(msgspec.Struct, frozen=True):
+    """A job that holds cards and does not use them is warned, and later stopped.
+
+    One that makes checkpoints goes back to its queue; one that makes none is over.
+    """
+
+    warn_after_ms: int = 30 * 60_000
+    stop_after_ms: int = HOUR_MS
+    grace_ms: int = 60_000
+
+
 class Rates(msgspec.Struct, frozen=True):
     """What a card of a model is worth: thousandths of the reference card, and cents a month."""
 
@@ -166,6 +178,7 @@ class Settings(msgspec.Struct, frozen=True):
     overrun: Overrun = Overrun()
     preemption: Preemption | None = None  # None: nothing is stopped for another
     elastic: ElasticRules | None = None  # None: an elastic job keeps the width it started with
+    idling: Idling | None = None  # None: nobody is stopped for not using its cards
     defrag: Defrag | None = None  # None: nothing is moved together for a wide job
     floor: EfficiencyFloor = EfficiencyFloor()
     rates: Rates = Rates()

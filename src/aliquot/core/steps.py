@@ -138,7 +138,7 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class Withdraw(msgspec.Struct, frozen=True):
-    """Give up a waiting job that can never start."""
+    """Give up a waiting job that can never start, or end one that does not use what it holds."""
 
     job: JobId
     reason: str
@@ -151,6 +151,13 @@ class Resize(msgspec.Struct, frozen=True):
     job: JobId
     attempt: int
     placements: tuple[Placement, ...]
+
+
+class Warn(msgspec.Struct, frozen=True):
+    """Tell the owner of a job that does not use its cards that it will be stopped."""
+
+    job: JobId
+    attempt: int
 
 
 class Kill(msgspec.Struct, frozen=True):
@@ -206,7 +213,7 @@ class Tidy(msgspec.Struct, frozen=True):
 Work = Start | Kill | Move | Resize
 """What an engine is told to do, derived from recorded intents."""
 
-Step = Place | Move | Reserve | Unreserve | Evict | Withdraw | Resize | Kill | Wait | Tidy
+Step = Place | Move | Reserve | Unreserve | Evict | Withdraw | Warn | Resize | Kill | Wait | Tidy
 
 
 class Plan(msgspec.Struct, frozen=True):

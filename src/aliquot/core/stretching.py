@@ -100,6 +100,26 @@ def stretch(
     return [*steps, *started, *grown]
 
 
+def give_way(
+    desk: Desk, now: int, record: JobRecord, seat: TryJob, is_fixed: Callable[[JobId], bool]
+) -> list[Step]:
+    """Narrower widths of running elastic jobs by which the job of `record` starts, and its Place."""
+    rules = desk.settings.elastic
+    running = [] if rules is None else [job for job in _running(desk) if not is_fixed(job.record.job.id)]
+    if rules is None or not running:
+        return []
+    shares = _shares(desk, running, [record], rules, now)
+    mark = desk.mark()
+    steps: list[Step] = [
+        _shrink(desk, job, width) for job, width in zip(running, shares, strict=False) if width < job.width
+    ]
+    placed = seat(record) if steps else None
+    if placed is None:
+        desk.rollback(mark)
+        return []
+    return [*steps, placed]
+
+
 def _running(desk: Desk) -> list[_Stretchable]:
     found = []
     for job in desk.world.elastic:

@@ -32,6 +32,7 @@ class Offer(msgspec.Struct, frozen=True):
     work_ms: int | None = None  # at full speed; None: never ends
     patience_ms: int | None = None  # withdrawn after waiting this long; None: waits for ever
     busy_milli: int | None = None  # SM activity on each of its cards, milli of a whole card; None: unknown
+    idle_after_ms: int | None = None  # of running: from then on it holds its cards and does nothing
     linked: bool = False  # its speed depends on the links between its cards
 
 

@@ -22,6 +22,7 @@ from aliquot.core.events import (
     Event,
     Evicting,
     Granted,
+    Idle,
     JobCancelled,
     JobSubmitted,
     Moved,
@@ -35,6 +36,7 @@ from aliquot.core.events import (
     Stopping,
     Tidied,
     Unreserved,
+    Warned,
 )
 from aliquot.core.grants import GrantState, Placement
 from aliquot.core.holdings import Holdings
@@ -73,6 +75,7 @@ class World(Holdings):
         self.edges = Edges()
         self._window: deque[Request] = deque(maxlen=window)
         self._elastic: dict[JobId, None] = {}
+        self._idle: dict[JobId, None] = {}
         self._owed_sizes: dict[JobId, None] = {}
         self._owed: dict[JobId, None] = {}
         self._owed_moves: dict[GrantId, None] = {}
@@ -100,6 +103,7 @@ class World(Holdings):
             self.accounts.past,
             self.accounts.arrays,
             tuple(self._elastic),
+            tuple(self._idle),
         )
 
     def apply(self, event: Event) -> None:
@@ -225,6 +229,22 @@ class World(Holdings):
             self.jobs = self.jobs.set(event.job, record)
             self._owed[event.job] = None
 
+    def _became_idle(self, event: Idle) -> None:
+        record = self.jobs.get(event.job)
+        if record is None or record.attempt != event.attempt or record.phase is not Phase.RUNNING:
+            return
+        warned = None if event.since_ms is None else record.warned_ms
+        self.jobs = self.jobs.set(event.job, replace(record, idle_ms=event.since_ms, warned_ms=warned))
+        if event.since_ms is None:
+            self._idle.pop(event.job, None)
+        else:
+            self._idle[event.job] = None
+
+    def _warned(self, event: Warned) -> None:
+        record = self.jobs.get(event.job)
+        if record is not None and record.attempt == event.attempt and event.job in self._idle:
+            self.jobs = self.jobs.set(event.job, replace(record, warned_ms=event.at))
+
     def _reserved(self, event: Reserved) -> None:
         record = self.jobs.get(event.job)
         if record is None or record.phase is not Phase.PENDING:
@@ -325,6 +345,7 @@ class World(Holdings):
             self._owed_moves.pop(grant.id, None)
         self.grants = self.grants.delete(job_id)
         self._elastic.pop(job_id, None)
+        self._idle.pop(job_id, None)
         self._owed_sizes.pop(job_id, None)
 
 
@@ -343,6 +364,8 @@ _APPLY: dict[type, Callable[..., None]] = {
     StartRefused: World._refused,
     Stopping: World._stopping,
     Evicting: World._evicting,
+    Idle: World._became_idle,
+    Warned: World._warned,
     Reserved: World._reserved,
     Unreserved: World._unreserved,
     Ended: World._ended,

@@ -1,7 +1,7 @@
 """What a node state is worth, worked out for all streams side by side in numpy: the same value as
 `worth.value_plain`, which takes a hundred times as long where cards are sliced.
 
-For sites that do not load compiled kernels. Streams are rows; request k of every stream is served in one step.
+For sites that do not load compiled kernels. Streams are rows; request k of every stream is served at once.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from aliquot.core.report.wording import UNKNOWN
 from aliquot.interfaces.reports.drawing import Figure
 from aliquot.interfaces.reports.figures import figures_of
 from aliquot.interfaces.reports.markup import both, section, tag
+from aliquot.interfaces.reports.queues import failures, queues
 from aliquot.interfaces.reports.sections import (
     banner,
     classes,
@@ -79,7 +80,9 @@ def render_report(results: Sequence[RunResult], *, title: str, language: Languag
         whys(comparison),
         scorecard(comparison),
         *(_charts(key, figures, results) for key in _SECTIONS),
+        queues(results),
         classes(results),
+        failures(results),
         foundations(results),
     ]
     parts = {

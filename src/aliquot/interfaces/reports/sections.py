@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from aliquot.core.report.classes import ClassScore
 from aliquot.core.report.compare import Column, Comparison, Row, group_runs, value_of
 from aliquot.core.report.metrics import METRIC_OF, METRICS, Better, Bilingual, Group, Metric, Over, Unit
 from aliquot.core.report.result import RunResult
-from aliquot.core.report.scorecard import ClassScore
 from aliquot.core.report.wording import (
     STANDINGS,
     format_change,
@@ -41,7 +41,7 @@ def subtitle(results: Sequence[RunResult], comparison: Comparison) -> str:
     """Scenario, policies with their colours, seeds, window."""
     scenarios = ", ".join(dict.fromkeys(result.scenario for result in results))
     chips = "".join(
-        tag("span", _swatch(at), both(column.name), _seeds(column), class_="chip")
+        tag("span", swatch(at), both(column.name), _seeds(column), class_="chip")
         for at, column in enumerate(comparison.columns)
     )
     return tag("p", both(scenarios), class_="scenario") + tag("div", chips, class_="chips")
@@ -65,7 +65,7 @@ def whys(comparison: Comparison) -> str:
         sentences = [why_sentence(why) for why in comparison.whys if why.column == at]
         if sentences:
             first = comparison.columns[0].name
-            parts.append(tag("h3", _swatch(at), both(column.name), tag("small", f" / {both(first)}")))
+            parts.append(tag("h3", swatch(at), both(column.name), tag("small", f" / {both(first)}")))
             parts.append(bullets(sentences))
     return section("why", text("why"), *parts, note=text("why-note"))
 
@@ -74,7 +74,7 @@ def scorecard(comparison: Comparison) -> str:
     """Every figure of every column, with the change against the first."""
     head = [tag("th", both(text("metric")), scope="col")]
     head += [
-        tag("th", _swatch(at), both(column.name), _seeds(column), scope="col")
+        tag("th", swatch(at), both(column.name), _seeds(column), scope="col")
         for at, column in enumerate(comparison.columns)
     ]
     by_id = {row.metric: row for row in comparison.rows}
@@ -106,14 +106,15 @@ def classes(results: Sequence[RunResult]) -> str:
             ("by-stage", run.scorecard.per_class.stage, lambda name: STAGES.get(name, name)),
             ("by-queue", run.scorecard.per_class.queue, lambda name: name or text("no-queue")),
             ("by-width", run.scorecard.per_class.width, lambda name: name),
+            ("by-band", run.scorecard.per_class.band, lambda name: name),
         )
         rows = []
         for key, scores, name_of in ways:
             if len(scores) > 1 or key == "by-stage":
                 rows += [_class_row(text(key), name_of(part.name), part) for part in scores]
         if rows:
-            parts.append(tag("h3", _swatch(at), both(run.name)))
-            parts.append(table([_head_cell(key) for key in _CLASS_HEADS], rows, class_="classes"))
+            parts.append(tag("h3", swatch(at), both(run.name)))
+            parts.append(table([head_cell(key) for key in _CLASS_HEADS], rows, class_="classes"))
     return section("classes", text("classes"), *parts) if parts else ""
 
 
@@ -143,7 +144,8 @@ def foundations(results: Sequence[RunResult]) -> str:
 # --- pieces ------------------------------------------------------------------------------------------------
 
 
-def _swatch(at: int) -> str:
+def swatch(at: int) -> str:
+    """The colour of a column."""
     return tag("i", class_="swatch", style=f"background:var(--run-{at % COLOURS})")
 
 
@@ -219,7 +221,8 @@ _CLASS_HEADS: Final = (
 )  # fmt: skip  # one list, not one name a line
 
 
-def _head_cell(key: str) -> str:
+def head_cell(key: str) -> str:
+    """A column's title."""
     return tag("th", both(text(key)), scope="col")
 
 
@@ -229,9 +232,14 @@ def _class_row(way: Bilingual, name: Bilingual | str, part: ClassScore) -> str:
         format_value(part.allocated_card_hours, Unit.CARD_HOURS),
         format_value(part.utilisation_allocated, Unit.SHARE),
         *(
-            Bilingual("–", "–") if time is None else format_duration(time)
+            time_cell(time)
             for time in (part.wait_mean_ms, part.wait_p95_ms, part.wait_max_ms, part.completion_mean_ms)
         ),
     ]
     title = tag("th", tag("small", both(way), " "), both(name), scope="row")
     return tag("tr", title, *(tag("td", both(cell)) for cell in cells))
+
+
+def time_cell(ms: float | None) -> Bilingual:
+    """A time, or a dash where nothing started or finished."""
+    return Bilingual("–", "–") if ms is None else format_duration(ms)

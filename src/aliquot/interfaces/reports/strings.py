@@ -6,6 +6,7 @@ from typing import Final
 
 from aliquot.core.jobs import Stage
 from aliquot.core.report.charts import RowUnit
+from aliquot.core.report.failures import Goal
 from aliquot.core.report.metrics import Bilingual, Group
 from aliquot.core.report.readings import WindowRule
 
@@ -45,7 +46,38 @@ TEXTS: Final[dict[str, Bilingual]] = {
         ("by-stage", "Stage", "阶段"),
         ("by-queue", "Queue", "队列"),
         ("by-width", "Cards", "卡数"),
+        ("by-band", "Width", "宽度"),
         ("no-queue", "(none)", "（无）"),
+        ("queues", "Queues", "队列"),
+        (
+            "queues-note",
+            "Quota met: what a queue got of its wants within its nominal. Of its part: its use over that.",
+            "配额满足：名义配额内需求得到满足的部分。份额所得：用量与应得需求之比，他人闲置时可超过 100 %。",
+        ),
+        ("queue", "Queue", "队列"),
+        ("all-below", "all below", "含下级"),
+        ("quota-met", "Quota met", "配额满足"),
+        ("borrowed", "Borrowed", "借用"),
+        ("of-its-part", "Of its part", "份额所得"),
+        ("wait-variance", "Wait, variance", "等待，方差"),
+        ("slowdown", "Slowdown", "减速比"),
+        ("unfair", "Slower than fair", "慢于公平份额"),
+        ("goodput", "Goodput", "有效产出"),
+        ("evicted", "Evictions", "驱逐"),
+        ("quotas", "Quotas by resource", "按资源的配额"),
+        ("resource", "Resource", "资源"),
+        ("nominal", "Nominal", "名义配额"),
+        ("used-mean", "Used, mean", "用量，平均"),
+        ("wanted-mean", "Wanted, mean", "需求，平均"),
+        ("unlimited", "all there is", "全部"),
+        ("failures", "What failure looks like", "失败的后果"),
+        (
+            "failures-note",
+            "The consequences of a missed goal, counted from the events of the run.",
+            "目标未达成的后果，由运行事件计数得出。",
+        ),
+        ("failure", "Consequence", "后果"),
+        ("not-measured", "not measured", "未测量"),
         ("over-load", "Over offered load", "随提交负载的变化"),
         (
             "over-load-note",
@@ -105,7 +137,16 @@ GROUPS: Final = {
     Group.USE: Bilingual("How much is used", "利用"),
     Group.WASTE: Bilingual("What is wasted", "浪费"),
     Group.TIME: Bilingual("What jobs get", "时间"),
+    Group.FAIRNESS: Bilingual("Fairness and promises", "公平与承诺"),
+    Group.STOPS: Bilingual("Progress and stops", "进展与中断"),
     Group.JOBS: Bilingual("What became of them", "作业去向"),
+}
+
+GOALS: Final = {
+    Goal.PERFORMANCE: Bilingual("Performance", "性能"),
+    Goal.UTILISATION: Bilingual("Utilisation", "利用率"),
+    Goal.FAIRNESS: Bilingual("Fairness", "公平"),
+    Goal.STABILITY: Bilingual("Stability", "稳定"),
 }
 
 STAGES: Final = {
