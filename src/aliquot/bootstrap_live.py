@@ -30,13 +30,13 @@ def make_live() -> Live:
 
 def _serve(ask: ServeAsk, on_ready: Callable[[Ready], None]) -> None:
     from aliquot.bootstrap_local import serve_here
+    from aliquot.engines.local.places import find_runtime
 
     is_root = os.geteuid() == 0
     state = (ask.state or (ROOT_STATE if is_root else _own_state())).absolute()
     usual = (ROOT_RUN if is_root else state) / SOCKET
     socket = ask.socket or (usual if ask.state is None else state / SOCKET)
-    runtime = ROOT_RUN if is_root and ask.state is None else state
-    serve_here(ask, state, runtime, socket, on_ready)
+    serve_here(ask, state, find_runtime(state, ROOT_RUN if ask.state is None else None), socket, on_ready)
 
 
 def _read_jobs(paths: Sequence[Path]) -> list[Submission]:

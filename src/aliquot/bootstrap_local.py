@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pwd
 import signal
+import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,23 +23,29 @@ from aliquot.config.submissions import read_live_job
 from aliquot.control.kept import decode_kept
 from aliquot.control.live import Ready, ServeAsk
 from aliquot.control.naming import not_found
-from aliquot.control.service import COMPACT_EVERY, Parts, Service
+from aliquot.control.parts import Parts
+from aliquot.control.service import COMPACT_EVERY, Service
 from aliquot.control.views import Caller, Exit, Site, Submission
+from aliquot.control.watching import Pace
 from aliquot.core.errors import PermanentError, SpecError
 from aliquot.core.ids import GrantId, JobId, NodeId, SiteId
 from aliquot.core.jobs import Job
 from aliquot.core.settings import MixSource, Settings
 from aliquot.core.units import parse_duration
+from aliquot.drivers.eyes import CardEyes
 from aliquot.drivers.nvml import Found, Inventory, NvmlInventory
 from aliquot.drivers.nvml.host import read_host
 from aliquot.drivers.simulated import SHAPES, Shape, SimulatedInventory, decode_shape, find_shape
 from aliquot.engines.local.cgroups import Cgroups
+from aliquot.engines.local.channel import Channel
 from aliquot.engines.local.clock import LocalClock
 from aliquot.engines.local.cluster import LocalCluster
 from aliquot.engines.local.compiled import find_supervisor
+from aliquot.engines.local.confining import Grounds, read_grounds
 from aliquot.engines.local.errors import JournalFullError, JournalReadOnlyError
 from aliquot.engines.local.journal import SnapshotKeeper, SqliteJournal
 from aliquot.engines.local.launcher import Launcher, Places
+from aliquot.engines.local.leftovers import attempt_of
 from aliquot.engines.local.payload import (
     Ending,
     Limits,
@@ -52,9 +59,14 @@ from aliquot.engines.local.payload import (
     encode_endings,
     encode_payload,
 )
+from aliquot.engines.local.places import leave_runtime, site_name
 from aliquot.interfaces.api.server import serve
+from aliquot.reporting import CHANNEL
 
 KEEP_KIB: Final = 256 << 10  # of output in one file
+ATTEMPTS: Final = "attempts"
+KNOWN_S: Final = 60  # how long a user's groups are not asked for again
+SWITCH_S: Final = 0.001  # between two turns of threads: an answer need not wait for a long thought
 FOR_ALL, FOR_ONE = 0o666, 0o600  # who may connect; what one may do then depends on who one is
 
 
@@ -66,12 +78,19 @@ def serve_here(
     Raises PermanentError where there are no cards to serve, JournalError where the record cannot be used,
     SpecError for what was asked wrongly.
     """
+    sys.setswitchinterval(SWITCH_S)
     catalog = load_catalog()
-    found = _detect(ask.simulate, catalog)
+    inventory = _inventory(ask.simulate, catalog)
+    found = _detect(inventory)
     policy, settings = _find_policy(ask.policy)
     clock = LocalClock()
-    with _open_journal(state) as journal:
-        launcher, notes = _make_launcher(state, runtime, journal, clock)
+    eyes = CardEyes(inventory, found, partial(_job_of, runtime / ATTEMPTS))
+    is_root = os.geteuid() == 0
+    exports: list[tuple[str, str]] = []
+    with _open_journal(state) as journal, contextlib.ExitStack() as stack:
+        launcher, notes = _make_launcher(state, runtime, journal, clock, exports, eyes)
+        launcher.grounds = _grounds(found, is_real=ask.simulate is None)
+        stack.callback(_leave, launcher, runtime, state)
         parts = Parts(
             machine=LocalCluster(launcher, clock),
             clock=clock,
@@ -87,14 +106,19 @@ def serve_here(
             uid=os.geteuid(),
             passing=(JournalFullError, JournalReadOnlyError),
             observers=(SnapshotKeeper(journal, every=COMPACT_EVERY),),
+            eyes=eyes,
+            end=launcher.stop,
+            user_of_pid=_user_of_pid,
+            pace=_pace(ask),
         )
+        service = Service(parts)
         try:
-            site = _describe(found, policy, [*journal.notes, *notes])
-            mode = FOR_ALL if parts.uid == 0 else FOR_ONE
-            serve(Service(parts), socket, site, lambda: on_ready(Ready(site, socket)), mode=mode)
-        finally:
-            launcher.close()
-            _leave_groups(launcher.cgroups, state)
+            exports += _hear_reports(stack, runtime, service)
+        except OSError as error:
+            notes.append(f"jobs cannot report how far they are: {error}")
+        site = _describe(found, policy, [*journal.notes, *notes])
+        ready = Ready(site, socket)
+        serve(service, socket, site, lambda: on_ready(ready), mode=FOR_ALL if is_root else FOR_ONE)
 
 
 def read_submission(
@@ -106,6 +130,13 @@ def read_submission(
     if job.estimate_ms is None and payload.time_ms is not None:
         job = replace(job, estimate_ms=payload.time_ms)
     return job, encode_payload(payload)
+
+
+def _hear_reports(stack: contextlib.ExitStack, runtime: Path, service: Service) -> list[tuple[str, str]]:
+    """Listen to what jobs report until `stack` ends; the variable that tells them where. Raises OSError."""
+    is_open = service.parts.uid == 0
+    channel = stack.enter_context(Channel(runtime, service.progress.note, is_open_to_all=is_open))
+    return [(CHANNEL, str(channel.path))]
 
 
 def _describe(found: Found, policy: str, notes: list[str]) -> Site:
@@ -128,11 +159,14 @@ def _open_journal(state: Path) -> SqliteJournal:
 # --- the machine ---------------------------------------------------------------------------------------
 
 
-def _detect(simulate: str | None, catalog: HardwareCatalog) -> Found:
+def _inventory(simulate: str | None, catalog: HardwareCatalog) -> Inventory:
     node = NodeId(SiteId(""), os.uname().nodename)
-    inventory: Inventory = NvmlInventory(node, catalog.models())
-    if simulate is not None:
-        inventory = SimulatedInventory(node, _find_shape(simulate), catalog.models(), read_host(Path("/")))
+    if simulate is None:
+        return NvmlInventory(node, catalog.models())
+    return SimulatedInventory(node, _find_shape(simulate), catalog.models(), read_host(Path("/")))
+
+
+def _detect(inventory: Inventory) -> Found:
     detection = inventory.detect()
     if isinstance(detection, Found):
         return detection
@@ -141,6 +175,16 @@ def _detect(simulate: str | None, catalog: HardwareCatalog) -> Found:
         f" aliquot up --simulate a100-40x8 (or {', '.join(name for name in SHAPES if name != 'a100-40x8')},"
         " or a file)"
     )
+
+
+def _pace(ask: ServeAsk) -> Pace:
+    """How often to look, what was seen counting for five looks, and what is tolerated."""
+    usual = Pace()
+    every = usual.interval_ms if ask.watch is None else parse_duration(ask.watch, "--watch")
+    tolerated = usual.tolerance_ms
+    if ask.tolerance is not None:
+        tolerated = parse_duration(ask.tolerance, "--tolerance", zero=True)
+    return Pace(every, 5 * every, tolerated)
 
 
 def _find_shape(word: str) -> Shape:
@@ -164,31 +208,47 @@ def _find_policy(name: str | None) -> tuple[str, Settings]:
 
 
 def _make_launcher(
-    state: Path, runtime: Path, journal: SqliteJournal, clock: LocalClock
+    state: Path,
+    runtime: Path,
+    journal: SqliteJournal,
+    clock: LocalClock,
+    exports: Sequence[tuple[str, str]],
+    eyes: CardEyes,
 ) -> tuple[Launcher, list[str]]:
-    """The launcher, and what a person should know about this host."""
+    """The launcher, and what a person should know about this host. `exports`: variables of every job."""
 
     def keep(job: JobId, attempt: int, endings: Sequence[Ending | None]) -> None:
         journal.attach_ending(job, attempt, encode_endings(endings))
 
     cgroups, notes = None, ["not started by root: jobs run as you, without limits of memory and cpu"]
     if os.geteuid() == 0:
-        cgroups = Cgroups(parent=group_name(state))
+        cgroups = Cgroups(parent=site_name(state))
         notes = [f"jobs are not limited in {what}: {why}" for what, why in sorted(cgroups.missing.items())]
-    places = Places(find_supervisor(state / "bin"), runtime / "attempts", state / "output")
-    return Launcher(places, clock.now, partial(_payload_of, journal), cgroups=cgroups, keep=keep), notes
+    launcher = Launcher(
+        Places(find_supervisor(state / "bin"), runtime / ATTEMPTS, state / "output"),
+        clock.now,
+        partial(_payload_of, journal),
+        cgroups=cgroups,
+        exports=lambda held, placement: exports,
+        keep=keep,
+        exclusive=eyes.exclusive,
+    )
+    return launcher, notes
 
 
-def group_name(state: Path) -> str:
-    """Two services of one machine must not meet in one cgroup: their jobs have the same ids."""
-    return f"aliquot-{hashlib.sha256(bytes(state)).hexdigest()[:12]}"
+def _grounds(found: Found, *, is_real: bool) -> Grounds:
+    """A real card's device file is not that of a simulated one of the same number."""
+    minors = {card.uuid: card.minor for card in found.cards} if is_real else {}
+    return read_grounds(Path("/"), {card.uuid: card.numa for card in found.cards}, minors)
 
 
-def _leave_groups(cgroups: Cgroups | None, state: Path) -> None:
-    """Take our cgroup away where no job is left in it."""
-    for mount in cgroups.mounts if cgroups is not None else ():
+def _leave(launcher: Launcher, runtime: Path, state: Path) -> None:
+    """Let go of what runs, and take away what no job needs any more."""
+    launcher.close()
+    leave_runtime(runtime, state, launcher.places.state)
+    for mount in launcher.cgroups.mounts if launcher.cgroups is not None else ():
         with contextlib.suppress(OSError):
-            (mount.path / group_name(state)).rmdir()
+            (mount.path / site_name(state)).rmdir()
 
 
 # --- jobs ----------------------------------------------------------------------------------------------
@@ -221,7 +281,7 @@ def _payload_of(journal: SqliteJournal, job: JobId) -> Payload | None:
 
 
 def _exits(journal: SqliteJournal, job: JobId, attempt: int) -> tuple[Exit | None, ...]:
-    body = journal.endings(job).get(attempt)
+    body = journal.ending(job, attempt)
     return () if body is None else tuple(_exit(ending) for ending in decode_endings(body))
 
 
@@ -240,6 +300,18 @@ def _exit(ending: Ending | None) -> Exit | None:
     )
 
 
+def _job_of(attempts: Path, pid: int) -> JobId | None:
+    held = attempt_of(attempts, pid)
+    return None if held is None else held.job
+
+
+def _user_of_pid(pid: int) -> str:
+    try:
+        return _user_name(Path(f"/proc/{pid}").stat().st_uid)
+    except OSError:
+        return ""
+
+
 def _signal_number(word: str) -> int:
     name = word.upper() if word.upper().startswith("SIG") else f"SIG{word.upper()}"
     found = getattr(signal, name, None)
@@ -249,7 +321,12 @@ def _signal_number(word: str) -> int:
 
 
 def _user_of(caller: Caller) -> User:
-    """The caller with all his groups, so that a job may read what he may."""
+    """The caller with all his groups, so that a job may read what he may; looked up anew once a minute."""
+    return _look_up_user(caller, int(time.monotonic()) // KNOWN_S)
+
+
+@lru_cache(maxsize=256)
+def _look_up_user(caller: Caller, minute: int) -> User:
     try:
         groups = tuple(os.getgrouplist(pwd.getpwuid(caller.uid).pw_name, caller.gid))
     except KeyError:

@@ -14,8 +14,8 @@ from aliquot.control.whatif import Run, find_policy
 from aliquot.core.events import Ended, Event, Evicting, Granted, JobSubmitted
 from aliquot.core.queues import Queue, quotas_of
 from aliquot.core.settings import Settings
-from aliquot.core.world import World
 from aliquot.core.workload import Scenario
+from aliquot.core.world import World
 
 CASE = Path(__file__).parents[2] / "examples" / "case"
 HOUR = 3_600_000

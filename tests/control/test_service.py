@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +12,11 @@ import pytest
 
 from aliquot.control.chronicle import Chronicle
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
-from aliquot.control.service import Parts, Service
+from aliquot.control.parts import Parts
+from aliquot.control.service import Service
 from aliquot.control.views import Caller, Exit, Submission
-from aliquot.core.errors import AliquotError
-from aliquot.core.events import Ended, Event, JobCancelled, JobSubmitted, Outcome, Started
+from aliquot.core.errors import AliquotError, SpecError
+from aliquot.core.events import Ended, Event, Granted, JobCancelled, JobSubmitted, Outcome, Started
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.settings import Settings
@@ -198,6 +200,79 @@ def test_a_full_disk_refuses_and_nothing_is_lost(stage: Stage) -> None:
     assert stage.submit() == "2"
     submitted = [event for event in stage.record.events if isinstance(event, JobSubmitted)]
     assert len(submitted) == 2
+
+
+KEYED = Submission(command=("x",), key="k")
+
+
+def test_what_is_submitted_twice_under_one_key_is_one_job(stage: Stage) -> None:
+    first = stage.service.submit(ANN, KEYED).result(PATIENCE_S)
+    assert stage.service.submit(ANN, KEYED).result(PATIENCE_S) == first
+    assert stage.service.submit(BEN, KEYED).result(PATIENCE_S) != first, "a key is its user's own"
+    stage.service.stop()
+    stage.open()
+    assert stage.service.submit(ANN, KEYED).result(PATIENCE_S) == first, "it outlives the service"
+    assert len([event for event in stage.record.events if isinstance(event, JobSubmitted)]) == 2
+
+
+def test_a_key_is_of_one_job_only(stage: Stage) -> None:
+    stage.service.submit(ANN, KEYED).result(PATIENCE_S)
+    with pytest.raises(ConflictError, match="used for another job"):
+        stage.service.submit(ANN, Submission(command=("y",), key="k"))
+
+
+def test_many_threads_with_one_key_get_one_job(stage: Stage) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(lambda _: stage.service.submit(ANN, KEYED).result(PATIENCE_S), range(40)))
+    assert len(ids) == 1
+
+
+def test_what_was_refused_may_be_submitted_again_under_its_key(stage: Stage) -> None:
+    stage.record.is_full = True
+    with pytest.raises(UnavailableError):
+        stage.service.submit(ANN, KEYED).result(PATIENCE_S)
+    stage.record.is_full = False
+    assert stage.service.submit(ANN, KEYED).result(PATIENCE_S) == "1"
+
+
+def test_a_batch_is_accepted_whole_in_its_order(stage: Stage) -> None:
+    answers = stage.service.submit_all(ANN, [Submission(command=(str(at),)) for at in range(5)])
+    assert [answer.result(PATIENCE_S) for answer in answers] == ["1", "2", "3", "4", "5"]
+    assert stage.service.submit_all(ANN, []) == []
+
+
+def test_a_batch_is_refused_whole(stage: Stage) -> None:
+    stage.record.is_full = True
+    answers = stage.service.submit_all(ANN, [Submission(command=("x",))] * 3)
+    for answer in answers:
+        with pytest.raises(UnavailableError):
+            answer.result(PATIENCE_S)
+    with pytest.raises(SpecError, match="the same key twice"):
+        stage.service.submit_all(ANN, [KEYED, KEYED])
+    assert not any(isinstance(event, JobSubmitted) for event in stage.record.events)
+
+
+def test_a_turn_is_one_append_and_nothing_is_carried_out_before_it(stage: Stage) -> None:
+    stage.service.group.patience_s = 60
+    appended: list[list[str]] = []
+    append, carry_out = stage.record.append, stage.machine.carry_out
+
+    def note(events: Sequence[Event]) -> None:
+        appended.append([type(event).__name__ for event in events])
+        append(events)
+
+    def look(steps: Sequence[Any]) -> None:
+        recorded = {event.job for event in stage.record.events if isinstance(event, Granted)}
+        assert {step.job for step in steps if isinstance(step, Start)} <= recorded
+        carry_out(steps)
+
+    stage.record.append = note  # type: ignore[method-assign]  # to see how it is called
+    stage.machine.carry_out = look  # type: ignore[method-assign]  # the same
+    job = stage.submit()
+    stage.until(job, "running")
+    (first,) = [names for names in appended if "JobSubmitted" in names]
+    assert "Granted" in first, "what was asked and what was decided are one append"
+    assert stage.service.failure is None
 
 
 def test_a_record_that_breaks_ends_the_service_and_says_so(stage: Stage) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from aliquot.engines.local.places import find_runtime
 from aliquot.interfaces.cli.live import spell_explain
 from tests.support.command import aliquot, complaint
 from tests.support.local import wait_for
@@ -25,7 +26,7 @@ def service() -> Iterator[LiveService]:
 
 
 def test_a_job_of_eight_cards_registers_matches_binds_runs_and_is_reclaimed() -> None:
-    with LiveService("a100-40x8") as service:
+    with LiveService() as service:
         cards = json.loads(service.run("gpus", "--json").out)
         assert [card["memory_mib"] >= 32 * 1024 for card in cards] == [True] * 8
 
@@ -275,3 +276,17 @@ def test_a_job_inside_a_job_inherits_no_cards(service: LiveService) -> None:
     )
     assert done.out == "[]\n"
     assert os.environ.get("CUDA_VISIBLE_DEVICES") in {None, ""}
+
+
+def test_a_service_that_stops_leaves_nothing_behind_but_what_outlives_it() -> None:
+    with LiveService() as service:
+        runtime = find_runtime(service.state)
+        job = service.submit("sleep 60")
+        service.until_running(job)
+        service.stop()
+        assert runtime.exists(), "a job runs"
+        service.start()
+        service.client.cancel(job)
+        service.client.wait(job)
+        service.stop()
+        assert runtime == service.state or not runtime.exists()

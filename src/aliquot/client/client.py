@@ -1,14 +1,24 @@
-"""Asks a service over its Unix socket. Each call is one connection, so that any thread may make it."""
+"""Asks a service over its Unix socket. Each thread has a connection of its own, kept for its next call.
+
+A submission without a key is given one, so that an answer that was lost is asked for again and no job is
+submitted twice.
+"""
 
 from __future__ import annotations
 
 import http.client
+import os
+import select
 import socket
+import threading
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.live import OutputPiece
@@ -44,6 +54,7 @@ class Client:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._own = threading.local()
 
     def site(self) -> Site:
         """What serves there."""
@@ -51,7 +62,12 @@ class Client:
 
     def submit(self, asked: Submission) -> str:
         """Submit a job; its id, once it is on the disk."""
-        return self._post("/v1/jobs", asked, Accepted).id
+        return self._post("/v1/jobs", _keyed(asked), Accepted, again=True).id
+
+    def submit_all(self, asked: Sequence[Submission]) -> list[str]:
+        """Submit many jobs, all or none; their ids in order, once they are on the disk."""
+        keyed = [_keyed(one) for one in asked]
+        return [job.id for job in self._post("/v1/batches", keyed, list[Accepted], again=True)]
 
     def jobs(self, *, over: bool = True, mine: bool = False, limit: int | None = None) -> list[JobSummary]:
         """Jobs in order of submission, the newest `limit` of them; without those over if not `over`."""
@@ -111,25 +127,50 @@ class Client:
         body, _ = self._ask("GET", _with_query(path, query), None, float(query.get("timeout") or 0))
         return msgspec.json.decode(body, type=kind)
 
-    def _post(self, path: str, value: object, kind: type[_T]) -> _T:
-        body, _ = self._ask("POST", path, msgspec.json.encode(value) if value is not None else b"", 0)
+    def _post(self, path: str, value: object, kind: type[_T], *, again: bool = False) -> _T:
+        said = msgspec.json.encode(value) if value is not None else b""
+        body, _ = self._ask("POST", path, said, 0, again=again)
         return msgspec.json.decode(body, type=kind)
 
     def _ask(
-        self, method: str, target: str, body: bytes | None, timeout: float
+        self, method: str, target: str, body: bytes | None, timeout: float, *, again: bool = False
     ) -> tuple[bytes, http.client.HTTPMessage]:
-        connection = _Connection(self.path, timeout + PATIENCE_S)
+        """`again`: may be asked twice without being done twice."""
+        kept = self._kept()
         try:
-            connection.request(method, target, body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            said = answer.read()
+            answer, said = self._speak(kept, method, target, body, timeout)
         except (OSError, http.client.HTTPException) as error:
-            raise UnavailableError(self._describe(error)) from error
-        finally:
-            connection.close()
+            # a connection that was kept may have been closed on the other side in the same moment
+            if kept is None or not (again or method == "GET"):
+                raise UnavailableError(self._describe(error)) from error
+            try:
+                answer, said = self._speak(None, method, target, body, timeout)
+            except (OSError, http.client.HTTPException) as last:
+                raise UnavailableError(self._describe(last)) from last
         if answer.status >= 400:
             raise _error_of(answer.status, said)
         return said, answer.headers
+
+    def _speak(
+        self, kept: _Connection | None, method: str, target: str, body: bytes | None, timeout: float
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        connection = kept or _Connection(self.path)
+        try:
+            connection.be_patient(timeout + PATIENCE_S)
+            connection.request(method, target, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            said = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        self._own.connection = None if answer.will_close else connection
+        return answer, said
+
+    def _kept(self) -> _Connection | None:
+        """This thread's connection, if it can still be spoken on."""
+        connection: _Connection | None = getattr(self._own, "connection", None)
+        self._own.connection = None
+        return connection if connection is not None and connection.is_open() else None
 
     def _describe(self, error: Exception) -> str:
         if isinstance(error, PermissionError):
@@ -142,14 +183,36 @@ class Client:
 class _Connection(http.client.HTTPConnection):
     """HTTP over the socket at `path`."""
 
-    def __init__(self, path: Path, timeout: float) -> None:
-        super().__init__("aliquot", timeout=timeout)
-        self._path = path
+    def __init__(self, path: Path) -> None:
+        super().__init__("aliquot")
+        self._path, self._pid = path, os.getpid()
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))
+
+    def __del__(self) -> None:
+        self.close()
+
+    def be_patient(self, seconds: float) -> None:
+        """Wait no longer than this for anything."""
+        self.timeout = seconds
+        if self.sock is not None:
+            self.sock.settimeout(seconds)
+
+    def is_open(self) -> bool:
+        """Whether it is ours (not our parent's, before a fork), and no end has come on it."""
+        if self._pid == os.getpid() and self.sock is not None:
+            came, _, _ = select.select([self.sock], [], [], 0)
+            if not came:
+                return True
+        self.close()
+        return False
+
+
+def _keyed(asked: Submission) -> Submission:
+    return asked if asked.key else replace(asked, key=uuid.uuid4().hex)
 
 
 def _error_of(status: int, body: bytes) -> AliquotError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -52,10 +52,18 @@ class Life(msgspec.Struct, frozen=True):
     attempts: tuple[AttemptView, ...] = ()
     is_cancelled: bool = False
     over_ms: int | None = None
+    key: str = ""
+
+
+class Keyed(NamedTuple):
+    """The job that was submitted under a key, and the digest of what that was."""
+
+    job: JobId
+    digest: str
 
 
 class Chronicle:
-    """Lives by id, in order of submission. Sees what the loop has recorded.
+    """Lives by id, in order of submission, and jobs by (owner, key). Sees what the loop has recorded.
 
     `forget` is told of those over for so long that `kept` others ended after them.
     """
@@ -69,6 +77,7 @@ class Chronicle:
         kept: int = KEPT_OVER,
     ) -> None:
         self.lives: dict[JobId, Life] = {}
+        self.keys: dict[tuple[int, str], Keyed] = {}
         self._kept_of, self._exits_of, self._forget, self._kept = kept_of, exits_of, forget, kept
         self._over: deque[JobId] = deque()
 
@@ -87,7 +96,9 @@ class Chronicle:
         if len(self._over) > self._kept + self._kept // 20:
             old = [self._over.popleft() for _ in range(len(self._over) - self._kept)]
             for job in old:
-                del self.lives[job]
+                life = self.lives.pop(job)
+                if life.key and life.owner is not None:
+                    self.keys.pop((life.owner, life.key), None)
             self._forget(old)
 
     def _note(self, events: Iterable[Event], world: World) -> None:
@@ -109,8 +120,15 @@ class Chronicle:
     def _begin(self, job: Job) -> None:
         if job.id not in self.lives:
             kept = self._kept_of(job.id)
-            name, owner = (kept.name, kept.owner) if kept is not None else ("", None)
-            self.lives[job.id] = Life(job, Phase.PENDING, owner, name)
+            self.lives[job.id] = self._owned(Life(job, Phase.PENDING, None, ""), kept)
+
+    def _owned(self, life: Life, kept: Kept | None) -> Life:
+        """The same with what lies beside its submission, and found by its key."""
+        if kept is None:
+            return life
+        if kept.key:
+            self.keys[kept.owner, kept.key] = Keyed(life.job.id, kept.digest)
+        return replace(life, owner=kept.owner, name=kept.name, key=kept.key)
 
     def _end(self, job: JobId, at: int) -> None:
         life = self.lives[job]
@@ -136,14 +154,8 @@ class Chronicle:
         if grants:
             holds = tuple(card_grant(grant.placement) for grant in grants)
             attempts = (AttemptView(record.attempt, record.since_ms, holds, started_ms=began),)
-        return Life(
-            record.job,
-            record.phase,
-            None if kept is None else kept.owner,
-            "" if kept is None else kept.name,
-            attempts,
-            record.cancelled,
-        )
+        life = Life(record.job, record.phase, None, "", attempts, record.cancelled)
+        return self._owned(life, kept)
 
 
 def card_grant(placement: Placement) -> CardGrant:

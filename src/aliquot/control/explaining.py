@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from aliquot.control.chronicle import Life
+from aliquot.control.foresight import find_places
+from aliquot.control.looking import Lookout
 from aliquot.control.views import LiveExplanation
 from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo, explain_wait
@@ -19,27 +23,39 @@ def explain_live(
     place: Place | None,
     memo: Memo,
     now: int,
+    lookout: Lookout,
 ) -> LiveExplanation:
     """`place`: the choice that put the job where it is, None where it is not known any more."""
     frozen = world.freeze()
     job = life.job
     waits = life.phase is Phase.PENDING and job.id in frozen.jobs
-    keys = [key[3] for key in frozen.pending] if waits else []
     grants = frozen.grants.get(job.id, ())
     is_scored = place is not None and bool(grants) and grants[0].id.attempt == place.attempt
     if not is_scored and grants:
         place = Place(job.id, grants[0].id.attempt, tuple(grant.placement for grant in grants))
-    return LiveExplanation(
+    placed_ms = life.attempts[-1].granted_ms if life.attempts and not waits else None
+    foresight = lookout.foresight
+    said = LiveExplanation(
         job=job.id,
         phase=life.phase.value,
         policy=policy,
         placement=tuple(part for part, weight in settings.policy if weight > 0),
         at_ms=now,
         submitted_ms=job.submitted_ms,
-        placed_ms=life.attempts[-1].granted_ms if life.attempts and not waits else None,
+        placed_ms=placed_ms,
         place=place if grants else None,
         is_scored=is_scored,
-        wait=explain_wait(frozen, settings, job.id, memo, now) if waits else None,
-        position=keys.index(job.id) + 1 if waits else None,
         waiting=len(frozen.pending),
+        queue=job.queue,
+        promise=None if placed_ms is None else foresight.kept(job, placed_ms),
+    )
+    if not waits:
+        return said
+    expected = lookout.expect(world, now, job.id)
+    return replace(
+        said,
+        wait=explain_wait(frozen, settings, job.id, memo, now),
+        **find_places(frozen, settings, now, memo)[job.id]._asdict(),
+        expected=expected,
+        promise=foresight.promise(job, now, expected),
     )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from aliquot.core.events import Event, JobSubmitted
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
-from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.steps import Work
 from aliquot.core.world import World
 
 
@@ -40,7 +40,7 @@ class Machine(Protocol):
         """What happened since the last call; to call is to say that all before is on record."""
         ...
 
-    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
+    def carry_out(self, steps: Sequence[Work]) -> None:
         """Begin each step."""
         ...
 
@@ -54,7 +54,10 @@ class _Ask(NamedTuple):
 
 
 class Intake:
-    """Port `Cluster` over `machine`. `attach` keeps a body beside a job until its submission is recorded."""
+    """Port `Cluster` over `machine`. `attach` keeps a body beside a job until its submission is recorded.
+
+    `flush` is called before steps are carried out.
+    """
 
     is_over = False
 
@@ -63,8 +66,9 @@ class Intake:
         machine: Machine,
         now: Callable[[], int],
         attach: Callable[[JobId, bytes], None],
+        flush: Callable[[], None] = lambda: None,
     ) -> None:
-        self._machine, self._now, self._attach = machine, now, attach
+        self._machine, self._now, self._attach, self._flush = machine, now, attach, flush
         self.submitted = 0  # jobs ever accepted; their numbers are their ids
         self._lock = Lock()
         self._closed: Exception | None = None
@@ -74,11 +78,15 @@ class Intake:
 
     def submit(self, job: Job, body: bytes) -> Future[JobId]:
         """Accept `job`, whose id and time are given here; done once it is on the disk."""
-        return self._ask(JobSubmitted(0, job), body)
+        return self.submit_all([(job, body)])[0]
+
+    def submit_all(self, jobs: Sequence[tuple[Job, bytes]]) -> list[Future[JobId]]:
+        """The same of several, all or none; done in their order."""
+        return self._ask([(JobSubmitted(0, job), body) for job, body in jobs])
 
     def tell(self, event: Event) -> Future[JobId]:
         """Something a person decided; done once it is on the disk."""
-        return self._ask(event, b"")
+        return self._ask([(event, b"")])[0]
 
     def observe(self) -> Sequence[Event]:
         """What the machine told, then what people asked for."""
@@ -96,8 +104,9 @@ class Intake:
             self._asked.append((event, ask))
         return [*self._machine_told, *(event for event, _ in self._asked)]
 
-    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
-        """The machine's."""
+    def carry_out(self, steps: Sequence[Work]) -> None:
+        """The machine's, once what they come from is on record."""
+        self._flush()
         self._machine.carry_out(steps)
 
     def see(self, events: Sequence[Event], world: World) -> None:
@@ -123,12 +132,13 @@ class Intake:
             self._closed = error
         self.refuse(error)
 
-    def _ask(self, event: Event, body: bytes) -> Future[JobId]:
-        answer: Future[JobId] = Future()
-        answer.set_running_or_notify_cancel()  # from here on nobody can take it back
+    def _ask(self, asked: Sequence[tuple[Event, bytes]]) -> list[Future[JobId]]:
+        asks = [_Ask(event, body, Future()) for event, body in asked]
+        for ask in asks:
+            ask.answer.set_running_or_notify_cancel()  # from here on nobody can take it back
         with self._lock:
             if self._closed is not None:
                 raise self._closed
-            self._asks.append(_Ask(event, body, answer))
+            self._asks.extend(asks)  # in one piece, so that one turn takes all of them
         self._machine.tell()
-        return answer
+        return [ask.answer for ask in asks]

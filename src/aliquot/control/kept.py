@@ -13,6 +13,8 @@ class Kept(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
     cwd: str
     payload: msgspec.Raw
+    key: str = ""
+    digest: str = ""  # of what was submitted under the key
 
 
 _DECODER = msgspec.json.Decoder(Kept)

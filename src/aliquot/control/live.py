@@ -39,6 +39,10 @@ class Remote(Protocol):
         """Submit a job; its id, once it is on the disk."""
         ...
 
+    def submit_all(self, asked: Sequence[Submission]) -> list[str]:
+        """Submit many jobs, all or none; their ids in order."""
+        ...
+
     def jobs(self, *, over: bool = True, mine: bool = False, limit: int | None = None) -> list[JobSummary]:
         """Jobs in order of submission."""
         ...
@@ -79,12 +83,18 @@ class Remote(Protocol):
 
 
 class ServeAsk(msgspec.Struct, frozen=True):
-    """A service to be. None: the usual place; `simulate`: a shape of machine by name, or a file."""
+    """A service to be. None: the usual; `simulate`: a shape of machine by name, or a file.
+
+    `watch`: how often to look at the cards; `tolerance`: how long a job may use more memory of a card than it
+    was granted. Durations such as 10s.
+    """
 
     simulate: str | None = None
     state: Path | None = None
     socket: Path | None = None
     policy: str | None = None
+    watch: str | None = None
+    tolerance: str | None = None
 
 
 class Ready(NamedTuple):

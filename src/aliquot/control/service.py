@@ -13,93 +13,46 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from aliquot.control.chronicle import Chronicle, Life
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.explaining import explain_live
-from aliquot.control.intake import Intake, Machine
+from aliquot.control.grouping import Group
+from aliquot.control.intake import Intake
 from aliquot.control.kept import Kept, decode_kept, encode_kept
-from aliquot.control.listing import card_views, describe, queue_views, summarise
-from aliquot.control.loop import Loop, Observer
+from aliquot.control.keys import Keys, digest_of
+from aliquot.control.listing import card_views, describe, peak_of, queue_views, summarise
+from aliquot.control.looking import Lookout
+from aliquot.control.loop import Loop
+from aliquot.control.parts import Parts
+from aliquot.control.progress import ProgressBoard, Whose
 from aliquot.control.views import (
     Caller,
     CardView,
-    Exit,
     JobDetail,
     JobSummary,
     LiveExplanation,
+    Progress,
     QueueView,
     Submission,
 )
-from aliquot.core.errors import AliquotError, NotFoundError
+from aliquot.control.watching import Watch
+from aliquot.core.errors import NotFoundError, SpecError
 from aliquot.core.events import Event, JobCancelled, NodeDrained, NodeJoined
 from aliquot.core.ids import JobId
-from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job
+from aliquot.core.planner import Memo
 from aliquot.core.records import Frozen
-from aliquot.core.settings import Settings
 from aliquot.core.steps import Place
 from aliquot.core.world import World
-from aliquot.ports import Clock, Journal
 
 COMPACT_EVERY: Final = 20_000  # events
 RETRY_MS: Final = 1000
 STOPS: Final = "the service stops; ask again when it is back"
 _T = TypeVar("_T")
-
-
-class Record(Journal, Protocol):
-    """A journal that keeps bodies beside jobs and can begin again from what it holds."""
-
-    def resume(self) -> World:
-        """The world after everything recorded."""
-        ...
-
-    def attach(self, job: JobId, payload: bytes) -> None:
-        """Keep `payload` beside the submission of `job`, once that is recorded."""
-        ...
-
-    def payload(self, job: JobId) -> bytes | None:
-        """What was attached."""
-        ...
-
-    def forget(self, jobs: Sequence[JobId]) -> None:
-        """Drop what lies beside `jobs`."""
-        ...
-
-    def compact(self) -> None:
-        """Drop events that no snapshot needs."""
-        ...
-
-    def save(self, world: World) -> None:
-        """Keep a snapshot."""
-        ...
-
-
-class Parts(NamedTuple):
-    """What a service is put together from.
-
-    `read` makes a job and the engine's payload of a submission, or raises SpecError. `exits` and `output`
-    are the engine's for an attempt and for a member of one. `passing`: errors of the record that may pass.
-    """
-
-    machine: Machine
-    clock: Clock
-    record: Record
-    settings: Settings
-    policy: str
-    nodes: tuple[Node, ...]
-    read: Callable[[Submission, Caller], tuple[Job, bytes]]
-    exits: Callable[[JobId, int], tuple[Exit | None, ...]]
-    output: Callable[[JobId, int, int], Path]
-    signal: Callable[[JobId, int], bool]
-    user_name: Callable[[int], str]
-    uid: int  # of the service
-    passing: tuple[type[AliquotError], ...] = ()
-    observers: tuple[Observer, ...] = ()
 
 
 class Service:
@@ -118,12 +71,17 @@ class Service:
         self._is_stopping = False
         self._since_compacted = 0
         self._thread = threading.Thread(target=self._run, name="aliquot-loop", daemon=True)
+        self.progress = ProgressBoard(parts.clock.now, self._whose, lambda uid: uid in {0, parts.uid})
+        self.watch: Watch | None = None
         record = parts.record
         world = record.resume()
         self.chronicle = Chronicle(self._kept_of, parts.exits, self._forget)
-        self.intake = Intake(parts.machine, parts.clock.now, record.attach)
-        observers: tuple[Observer, ...] = (self.chronicle, self, self.intake, *parts.observers)
-        self.loop = Loop(self.intake, parts.clock, record, parts.settings, observers)
+        self._keys = Keys(self.chronicle)
+        self.intake = Intake(parts.machine, parts.clock.now, record.attach, self._flush)
+        self.lookout = Lookout(parts.settings, world)
+        own = (self.chronicle, self, self.intake, self.lookout.foresight)
+        self.group = Group(record, (*own, *parts.observers))
+        self.loop = Loop(self.intake, parts.clock, self.group, parts.settings, (self.group,))
         self.loop.world = world
         self.chronicle.resume(record.replay(), world)
         self.intake.submitted = world.tally.submitted
@@ -138,9 +96,17 @@ class Service:
             if record is None or record.node != node or not record.up:
                 self.parts.machine.tell(NodeJoined(0, node))
         self._thread.start()
+        if self.parts.eyes is not None:
+            self.watch = Watch(
+                self.parts.eyes, self.parts.nodes[0].id, lambda: self.frozen, self.parts.clock.now,
+                self.parts.machine.tell, self._end, self.parts.pace,
+            )  # fmt: skip  # parts only
+            self.watch.start()
 
     def stop(self) -> None:
         """End the loop and wait for it; who still waits for an answer gets UnavailableError."""
+        if self.watch is not None:
+            self.watch.stop()
         self._is_stopping = True
         self.parts.machine.tell()
         if self._thread.is_alive():
@@ -149,15 +115,38 @@ class Service:
     # --- asking for something --------------------------------------------------------------------------
 
     def submit(self, caller: Caller, asked: Submission) -> Future[JobId]:
-        """Accept a job; done once it is on the disk. Raises SpecError, ForbiddenError."""
+        """Accept a job; done once it is on the disk. Raises SpecError, ForbiddenError, ConflictError.
+
+        Under a key that the caller has used before, it is the job of then.
+        """
+        return self.submit_all(caller, (asked,))[0]
+
+    def submit_all(self, caller: Caller, asked: Sequence[Submission]) -> list[Future[JobId]]:
+        """Accept jobs, all or none; the last to be done is the last of them. Raises as `submit`."""
         self._must_serve()
         if not self.is_admin(caller) and self.parts.uid != 0:
             raise ForbiddenError(
                 "this service runs jobs only as the user who started it; ask root to run it for everyone"
             )
+        keys = [one.key for one in asked if one.key]
+        if len(set(keys)) < len(keys):
+            raise SpecError("the same key twice", field="key", hint="one key for each job of a batch")
+        with self._keys:
+            known = [self._keys.find(caller, one) for one in asked]
+            fresh = [one for one, job in zip(asked, known, strict=True) if job is None]
+            answers = self.intake.submit_all([self._read(caller, one) for one in fresh])
+            for one, answer in zip(fresh, answers, strict=True):
+                self._keys.claim(caller, one, answer)
+        given = iter(answers)
+        return [next(given) if job is None else job for job in known]
+
+    def _read(self, caller: Caller, asked: Submission) -> tuple[Job, bytes]:
         job, payload = self.parts.read(asked, caller)
-        kept = Kept(caller.uid, asked.name, asked.command, asked.cwd, msgspec.Raw(payload))
-        return self.intake.submit(job, encode_kept(kept))
+        digest = digest_of(asked) if asked.key else ""
+        raw = msgspec.Raw(payload)
+        return job, encode_kept(
+            Kept(caller.uid, asked.name, asked.command, asked.cwd, raw, asked.key, digest)
+        )
 
     def cancel(self, caller: Caller, job: str) -> Future[JobId]:
         """Give a job up; done once that is on the disk. Raises NotFound-, Forbidden-, ConflictError."""
@@ -199,7 +188,9 @@ class Service:
             for life in list(self.chronicle.lives.values())
             if (over or life.over_ms is None) and (owner is None or life.owner == owner)
         ]
-        return [summarise(life, self.parts.user_name) for life in (lives if most is None else lives[-most:])]
+        table = self.lookout.foresight.table
+        lives = lives if most is None else lives[-most:]
+        return [summarise(life, self.parts.user_name, table.get(life.job.id)) for life in lives]
 
     def job(self, caller: Caller, job: str) -> JobDetail:
         """All about one job. Raises NotFoundError."""
@@ -209,7 +200,8 @@ class Service:
         output = None
         if is_own and life.attempts:
             output = str(self.parts.output(life.job.id, life.attempts[-1].number, 0))
-        return describe(life, self.frozen, self.parts.user_name, kept, output)
+        progress = self._progress_of(life) if is_own else ()
+        return describe(life, self.frozen, self.parts.user_name, kept, output, progress)
 
     def output(self, caller: Caller, job: str, attempt: int | None, member: int) -> Path | None:
         """Where the output of one member goes; None before the first attempt. Raises as `cancel`."""
@@ -219,13 +211,20 @@ class Service:
         return self.parts.output(life.job.id, attempt or life.attempts[-1].number, member)
 
     def cards(self) -> list[CardView]:
-        """Every card and what is granted of it."""
+        """Every card, what is granted of it and how it is used."""
         lives = self.chronicle.lives
-        return card_views(self.frozen, lambda job: _owner_name(lives.get(job), self.parts.user_name))
+        return card_views(
+            self.frozen,
+            lambda job: _owner_name(lives.get(job), self.parts.user_name),
+            {} if self.watch is None else self.watch.readings(),
+            self.parts.user_of_pid,
+        )
 
     def queues(self) -> list[QueueView]:
         """Every queue that is configured or in use."""
-        return queue_views(self.parts.settings, list(self.chronicle.lives.values()))
+        seen = self.lookout.foresight
+        lives = list(self.chronicle.lives.values())
+        return queue_views(self.parts.settings, lives, seen.promises, seen.crowding)
 
     def life(self, job: str) -> Life:
         """The life of a job, or NotFoundError."""
@@ -262,11 +261,14 @@ class Service:
                 if not self._is_stopping:
                     self.parts.machine.wait(until)
             self._save()
+            if not self.group.is_eager:
+                self.parts.machine.observe()  # all that it told is on record: what is left of it may go
         except Exception as error:  # whatever it is, those who wait must be told
             self.failure = error
         finally:
             with self._lock:
                 self._is_stopping = True
+            self.group.close()
             self.intake.close(UnavailableError(STOPS))
             self._run_errands()
             self.on_change()
@@ -275,16 +277,30 @@ class Service:
         """One turn; the longest time to wait for the next, None for any."""
         try:
             happened = self.loop.turn()
+            self.group.flush()
         except self.parts.passing as error:
+            self._fall_back()
             self.intake.refuse(UnavailableError(str(error), is_full=True))
             return RETRY_MS
+        self.group.is_eager = False
         if happened:
             self._note_places()
             self.on_change()
         if self._since_compacted >= COMPACT_EVERY:
             self._since_compacted = 0
             self.parts.record.compact()
-        return None
+        return self.lookout.look(self.loop.world, self.parts.clock.now())
+
+    def _flush(self) -> None:
+        """Before anything is carried out."""
+        self.group.flush()
+
+    def _fall_back(self) -> None:
+        """The record took nothing: the world is what is recorded again, and so until it takes something."""
+        self.group.is_eager = True
+        if self.group.is_holding:
+            self.group.forget()
+            self.loop.world, self.loop.memo = self.parts.record.resume(), Memo()
 
     def _save(self) -> None:
         """A restart then has nothing to fold. Not worth an error: what is recorded is enough."""
@@ -326,8 +342,26 @@ class Service:
         loop = self.loop
         return explain_live(
             self.life(job), loop.world, self.parts.settings, self.parts.policy,
-            self._places.get(job), loop.memo, self.parts.clock.now(),
+            self._places.get(job), loop.memo, self.parts.clock.now(), self.lookout,
         )  # fmt: skip  # three lines read better than seven
+
+    def _progress_of(self, life: Life) -> tuple[Progress, ...]:
+        if not life.attempts:
+            return ()
+        last = life.attempts[-1]
+        world = self.frozen
+        return self.progress.of(life.job.id, last.number, lambda member: peak_of(world, last.holds[member]))
+
+    def _whose(self, job: JobId) -> Whose | None:
+        life = self.chronicle.lives.get(job)
+        if life is None or life.over_ms is not None or not life.attempts:
+            return None
+        last = life.attempts[-1]
+        return Whose(life.owner, last.number, len(last.holds))
+
+    def _end(self, job: JobId, attempt: int, reason: str) -> None:
+        with contextlib.suppress(UnavailableError):
+            self._do(lambda: self.parts.end(job, attempt, reason))
 
     def _forget(self, jobs: Sequence[JobId]) -> None:
         """On a full disk what lies beside old jobs stays; the events seen are on record all the same."""

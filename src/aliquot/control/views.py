@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from aliquot.core.promise import Crowding, Promise
+from aliquot.core.queueing.outlook import Expected
 from aliquot.core.steps import Place, Wait
 
 
@@ -34,6 +36,7 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warn: str = ""  # a signal such as USR1, sent `warnBefore` before TERM
     warn_before: str = msgspec.field(default="30s", name="warnBefore")
     retries: int = 0
+    key: str = ""  # of the caller's choice: what he submits again under the same key is the same job
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -96,6 +99,25 @@ class JobSummary(msgspec.Struct, frozen=True):
     started_ms: int | None = None
     over_ms: int | None = None
     exit_status: int | None = None
+    expected: Expected | None = None  # when it is expected to start, as of the last look ahead
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """What one member has reported of itself in the last attempt; None is not known.
+
+    Speeds are of the last minute. `mfu`: model flops as a part of what its cards could do at most.
+    """
+
+    member: int
+    reports: int
+    beat_ms: int  # when it last reported
+    step: int | None = None
+    tokens: int | None = None
+    steps_per_s: float | None = None
+    tokens_per_s: float | None = None
+    flops_per_s: float | None = None
+    mfu: float | None = None
+    checkpoint_ms: int | None = None  # when it last said that it had saved what was done
 
 
 class JobDetail(msgspec.Struct, frozen=True):
@@ -109,6 +131,7 @@ class JobDetail(msgspec.Struct, frozen=True):
     command: tuple[str, ...] | None = None
     cwd: str | None = None
     output: str | None = None  # the file its output goes to
+    progress: tuple[Progress, ...] = ()  # of members that have reported
 
     @property
     def is_over(self) -> bool:
@@ -123,10 +146,23 @@ class CardUse(msgspec.Struct, frozen=True):
     user: str
     compute_milli: int
     memory_mib: int
+    used_mib: int | None = None  # by its processes, as last seen
+
+
+class Foreigner(msgspec.Struct, frozen=True):
+    """A process on a card that belongs to no job here."""
+
+    pid: int
+    user: str = ""
+    memory_mib: int | None = None
 
 
 class CardView(msgspec.Struct, frozen=True):
-    """One card and what is granted of it. `state`: ok, drained, faulty or away."""
+    """One card, what is granted of it and how it is used. `state`: ok, drained, faulty or away.
+
+    What is free is what is offered: not granted, nor taken by others. `used_mib` and what follows are as last
+    seen, None where that is too long ago or was not told.
+    """
 
     node: str
     index: int
@@ -139,6 +175,9 @@ class CardView(msgspec.Struct, frozen=True):
     free_compute_milli: int
     free_memory_mib: int
     jobs: tuple[CardUse, ...] = ()
+    used_mib: int | None = None
+    busy_percent: int | None = None
+    foreign: tuple[Foreigner, ...] | None = None
 
 
 class QueueView(msgspec.Struct, frozen=True):
@@ -149,6 +188,9 @@ class QueueView(msgspec.Struct, frozen=True):
     waiting: int
     running: int
     cards_milli: int  # thousandths of a card
+    at_risk: int = 0  # waiting jobs whose bounds are in danger
+    cannot: int = 0  # waiting jobs whose bounds cannot be met
+    crowding: Crowding | None = None  # of all cards, as of the last look ahead
 
 
 class LiveExplanation(msgspec.Struct, frozen=True):
@@ -168,8 +210,13 @@ class LiveExplanation(msgspec.Struct, frozen=True):
     place: Place | None = None
     is_scored: bool = False
     wait: Wait | None = None
-    position: int | None = None  # in the queue, from 1
+    position: int | None = None  # among all who wait, from 1
     waiting: int = 0
+    queue: str = ""
+    queue_position: int | None = None  # among those of its queue, from 1
+    queue_waiting: int = 0
+    expected: Expected | None = None  # while it waits
+    promise: Promise | None = None  # where it has bounds
 
 
 class Site(msgspec.Struct, frozen=True):

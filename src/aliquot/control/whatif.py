@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from aliquot.control.foresight import Foresight
 from aliquot.control.loop import Loop, Observer
 from aliquot.control.naming import not_found
 from aliquot.core.events import EpochBegan
@@ -25,7 +26,10 @@ Progress = Callable[[int, int], None]
 
 
 class Run:
-    """A run that can be stopped at any time of its own and gone on with."""
+    """A run that can be stopped at any time of its own and gone on with.
+
+    `foresight` watches and predicts starts; the run is the same without it.
+    """
 
     def __init__(
         self,
@@ -34,11 +38,13 @@ class Run:
         engine: Engine,
         observers: Sequence[Observer] = (),
         progress: Progress | None = None,
+        foresight: Foresight | None = None,
     ) -> None:
         self.scenario, self.settings = scenario, settings
         cluster, clock, journal = engine(scenario)
-        self._progress = progress
-        self.loop = Loop(cluster, clock, journal, settings, observers)
+        self._progress, self._foresight = progress, foresight
+        watchers = observers if foresight is None else (*observers, foresight)
+        self.loop = Loop(cluster, clock, journal, settings, watchers)
 
     @property
     def world(self) -> World:
@@ -75,7 +81,10 @@ class Run:
 
     def _go_on(self) -> bool:
         """One turn; False where it did nothing and nothing is to come."""
-        return self.loop.turn() or not self.loop.cluster.is_over
+        happened = self.loop.turn()
+        if self._foresight is not None:
+            self._foresight.look(self.world, self.loop.clock.now())
+        return happened or not self.loop.cluster.is_over
 
     def _begin(self) -> None:
         """With the mix of the whole list, the first epoch is known before anything else happens."""

@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 
@@ -22,6 +22,7 @@ from aliquot.core.lifecycle import HOLDING, Phase
 from aliquot.core.world import World
 from aliquot.engines.local.journal import SqliteJournal
 from aliquot.engines.local.leftovers import find_supervisors
+from aliquot.engines.local.nursery import living_nursery
 from tests.support.local import SLOTS, Site
 from tests.support.same import same_world
 
@@ -107,7 +108,11 @@ class Story:
         return f"exec 9>>{lock}; flock -n 9 || echo {name} >> {bad}; echo x >&9; {work}"
 
     def kill_somebody(self, random: Random) -> None:
-        """A supervisor, or the command beside it."""
+        """A supervisor, the command beside it, or the nursery that both come from."""
+        if random.random() < 0.2 and (nursery := living_nursery(self.folder / "attempts")) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(nursery, signal.SIGKILL)
+            return
         found = find_supervisors(self.folder / "attempts")
         if not found:
             return

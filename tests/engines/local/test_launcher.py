@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +13,10 @@ from aliquot.core.events import Ended, Outcome, StartRefused, Stopping
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.steps import Kill, Move, Start
+from aliquot.engines.local.nursery import await_end
+from aliquot.engines.local.payload import Output, Stop
 from tests.support.build import a_placement, a_request
-from tests.support.local import Site
+from tests.support.local import Site, wait_for
 
 OK, FAILED, LOST = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST
 
@@ -77,7 +81,7 @@ def test_news_that_was_lost_with_the_service_is_told_again(site: Site) -> None:
 
 def test_nothing_of_an_attempt_is_kept_in_its_folder_once_it_is_on_record(site: Site) -> None:
     site.submit("j", "true").until_over("j").turn(10)
-    assert list(site.places.state.iterdir()) == []
+    wait_for(lambda: not [path for path in site.places.state.iterdir() if path.is_dir()])
     assert site.ending("j").is_success
 
 
@@ -133,3 +137,54 @@ def test_times_told_never_go_back(site: Site) -> None:
     site.until_over(*(f"j{at}" for at in range(5)))
     times = [event.at for event in site.told]
     assert times == sorted(times)
+
+
+def test_supervisors_outlive_the_nursery_and_a_new_one_is_begun(site: Site) -> None:
+    site.submit("before", "sleep 0.3; exit 7").submit("long", "sleep 60").until_running("before", "long")
+    nursery = site.launcher._nursery
+    assert nursery is not None
+    os.kill(nursery._pid, signal.SIGKILL)
+    site.submit("after", "true").until_over("before", "after")
+    assert (site.ending("before").status, site.starts("before")) == (7, [1])
+    assert (site.phase("long"), site.starts("long")) == (Phase.RUNNING, [1])
+    site.cancel("long").until_over("long")
+
+
+def test_a_nursery_that_hangs_does_not_keep_the_next_service_from_beginning(site: Site) -> None:
+    site.submit("j", "sleep 60").until_running("j")
+    nursery = site.launcher._nursery
+    assert nursery is not None
+    os.kill(nursery._pid, signal.SIGSTOP)
+    site._close()
+    await_end(site.places.state, patience_s=0.05)
+    site._open()
+    assert site.turn(20) == []
+    site.cancel("j").until_over("j")
+
+
+def test_an_evicted_job_is_warned_has_its_grace_and_goes_back_to_its_queue(site: Site) -> None:
+    saving = "trap 'echo saving; sleep 0.2; echo saved; exit 0' TERM"
+    script = f"{saving}; echo ready; while :; do sleep 0.02; done"
+    site.submit("j", script, stop=Stop(grace_ms=1), output=Output(err="/dev/null"))
+    site.until(lambda: site.output("j") == "ready\n")
+    kill = Kill(JobId("j"), 1, grace_ms=10_000, evicted=True)
+    site.cluster.carry_out([kill, kill])
+    site.until(lambda: site.starts("j") == [1, 2])
+    assert site.output("j") == "ready\nsaving\nsaved\n"
+    assert (site.outcomes("j"), site.ending("j").reason) == ([LOST], "preempted")
+    site.cancel("j").until_over("j")
+
+
+def test_a_second_job_on_a_card_that_lets_in_one_process_is_refused(site: Site) -> None:
+    card = site.nodes[0].cards[0].uuid
+    site.launcher._exclusive = lambda: (card,)
+    half = a_request(1, memory=1000)
+    site.submit("first", "sleep 60", half).until_running("first")
+    place = site.world.grants[JobId("first")][0].placement
+    assert place.cards == (card,)
+    site.submit("second", "true", half)
+    site.cluster.observe()
+    site.cluster.carry_out([Start(JobId("second"), 1, (place,))])
+    (refused,) = [event for event in site.cluster.observe() if isinstance(event, StartRefused)]
+    assert "lets in one process only" in refused.reason
+    site.cancel("first").until_over("first")

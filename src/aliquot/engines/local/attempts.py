@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from aliquot.core.events import Ended, Event, Outcome, Started, StartRefused, Stopping
-from aliquot.core.ids import JobId
+from aliquot.core.ids import CardId, JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.engines.local.members import Life, Member
 
@@ -29,17 +29,18 @@ class Attempt:
     ) -> None:
         self.job, self.number, self.members, self.retries = job, number, members, retries
         self.reason = ""
+        self.cards: frozenset[CardId] = frozenset()
         self._has_told_start = phase is not Phase.STARTING
         self._has_told_stop = phase is Phase.STOPPING
 
-    def stop(self, reason: str, *, verb: str = "stop") -> None:
+    def stop(self, reason: str, *, verb: str = "stop", before: str = "") -> None:
         """End every member that lives. The first reason given stays."""
         self.reason = self.reason or reason
         for member in self.members:
             if member.life is Life.NEW:
                 member.bury()
             else:
-                member.order(f"{verb} {reason}")
+                member.order(f"{before}{verb} {reason}")
 
     def judge(self, now: int) -> list[Event]:
         """What has become true since the last call. A gang that lost a member is ended."""

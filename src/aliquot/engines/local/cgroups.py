@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +22,25 @@ _MIB: Final = 1 << 20
 
 
 class Group:
-    """The directories of one group, one per hierarchy. `unenforced`: limits asked for but not in force."""
+    """The directories of the group `name`, one per hierarchy: below all `parents` unless `folders` are given.
 
-    def __init__(self, folders: dict[Path, Mount]) -> None:
-        self.folders = folders
+    `unenforced`: limits asked for but not in force.
+    """
+
+    def __init__(
+        self, name: str, parents: Mapping[Path, Mount], folders: dict[Path, Mount] | None = None
+    ) -> None:
+        self._name, self._parents, self._folders = name, parents, folders
         self.unenforced: list[str] = []
+        self.is_bare = False  # without limits, in one hierarchy: whoever enters makes and removes it
+        self.has_kill: bool | None = None  # None: look
+
+    @property
+    def folders(self) -> dict[Path, Mount]:
+        """Worked out when first asked for: of a job that ends as it should nobody asks."""
+        if self._folders is None:
+            self._folders = {parent / self._name: mount for parent, mount in self._parents.items()}
+        return self._folders
 
     @property
     def procs_files(self) -> list[Path]:
@@ -35,10 +49,17 @@ class Group:
         return [folder / "cgroup.procs" for folder in ordered]
 
     @property
+    def into(self) -> Path | None:
+        """The folder that a process can be born in: version 2's, which is the first of `procs_files` then."""
+        return next((folder for folder, mount in self.folders.items() if mount.version == 2), None)
+
+    @property
     def kill_file(self) -> Path | None:
         """Writing `1` here ends every process at once (version 2, Linux 5.14); None where there is none."""
+        if self.has_kill is False:
+            return None
         found = (folder / "cgroup.kill" for folder, mount in self.folders.items() if mount.version == 2)
-        return next((path for path in found if path.exists()), None)
+        return next((path for path in found if self.has_kill or path.exists()), None)
 
     def pids(self) -> list[int]:
         """Processes in the group now."""
@@ -92,6 +113,9 @@ class Cgroups:
         self.layout = name_layout(self.mounts)
         self.missing: dict[str, str] = {}
         self._parents = dict(self._prepare(parent))
+        # the one that lists all processes of a group: version 2 where it is there
+        self._listing = min(self._parents, key=lambda path: -self._parents[path].version, default=None)
+        self._has_kill = self._listing is not None and (self._listing / "cgroup.kill").exists()
         for control in CONTROLS:
             if control == "devices" and self.layout == "v2":
                 self.missing[control] = "version 2 has no list of devices"
@@ -101,23 +125,26 @@ class Cgroups:
     def make(self, name: str, limits: Limits) -> Group:
         """A group with `limits`, made now or there already. `name` is one path component.
 
-        Only where a limit needs it, and once to know its processes: to make and remove a group costs the
-        kernel more than to start a process.
+        In the hierarchies whose limits need it, and in one to know its processes; where that is all, it is
+        only named: the supervisor makes it.
         """
         wanted = _wanted(limits)
+        if not wanted and self._listing is not None:
+            group = Group(name, self._parents, {self._listing / name: self._parents[self._listing]})
+            group.is_bare, group.has_kill = True, self._has_kill
+            return group
         controls = {control for control, _ in wanted}
-        group = self.find(name)
-        listing = group.procs_files[0].parent if group.folders else None
-        for folder, mount in list(group.folders.items()):
-            if folder != listing and not controls & mount.controllers:
-                del group.folders[folder]
+        group = Group(name, self._parents, {})
+        for parent, mount in self._parents.items():
+            if parent != self._listing and not controls & mount.controllers:
                 continue
+            folder = parent / name
             try:
                 folder.mkdir(exist_ok=True)
             except OSError as error:
-                del group.folders[folder]
                 group.unenforced += [f"{control}: {error.strerror}" for control in sorted(mount.controllers)]
                 continue
+            group.folders[folder] = mount
             if mount.version == 1 and "cpuset" in mount.controllers:
                 _copy_cpuset(folder)
         for control, text in wanted:
@@ -131,7 +158,7 @@ class Cgroups:
 
     def find(self, name: str) -> Group:
         """The group called `name`, whether it is there or not."""
-        return Group({parent / name: mount for parent, mount in self._parents.items()})
+        return Group(name, self._parents)
 
     def _prepare(self, parent: str) -> Iterator[tuple[Path, Mount]]:
         """The parent of our groups in each hierarchy that lets us make one."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from aliquot.core.events import Event
-from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.steps import Kill, Move, Resize, Start, Work
 from aliquot.core.world import World
 from aliquot.engines.local.clock import LocalClock
 from aliquot.engines.local.launcher import Launcher
@@ -46,19 +46,22 @@ class LocalCluster:
         told = [self._inbox.popleft() for _ in range(len(self._inbox))]
         return [replace(event, at=now) for event in [*told, *news]]
 
-    def carry_out(self, steps: Sequence[Start | Kill | Move]) -> None:
+    def carry_out(self, steps: Sequence[Work]) -> None:
         """Begin each step; one that is under way or done is left alone.
 
-        A process cannot be moved: the attempt is ended, and its job goes back to its queue.
+        A process cannot be moved or resized: the attempt is ended, and its job goes back to its queue.
         """
         for step in steps:
             match step:
                 case Start():
                     self.launcher.start(step.job, step.attempt, step.placements)
+                case Kill(evicted=True):
+                    self.launcher.evict(step.job, step.attempt, step.grace_ms)
                 case Kill():
                     self.launcher.stop(step.job, step.attempt)
-                case Move():
+                case Move() | Resize():
                     self.launcher.restart(step.job, step.attempt)
+        self.launcher.flush()
 
     def wait(self, until: int | None = None) -> None:
         """Sleep until something may have happened, or the clock's or the given time (ms) has come."""

@@ -1,6 +1,6 @@
 """The folder of one member of one attempt: what its supervisor is told, and what it has recorded.
 
-    spec      what to run                       written here
+    spec      what to run, where a supervisor is started by hand
     lock      held by the supervisor while it lives; the kernel drops it with the process
     start     the command's pid, its start time and the boot; before the command may run
     running   the command runs
@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
+import msgspec
+
 from aliquot.core.ids import GrantId, JobId
 from aliquot.engines.local.payload import Ending
 
@@ -41,41 +43,55 @@ class Begun(NamedTuple):
 
 
 class Folder:
-    """The files of `held` under `state`. Made by `prepare`; asking costs nothing where it is not there."""
+    """The files of `held` under `state`. Made by `make`; asking costs nothing where it is not there."""
+
+    __slots__ = ("at", "held")
 
     def __init__(self, state: Path, held: GrantId, path: Path | None = None) -> None:
         self.held = held
-        self.path = path or state / quoted(held.job) / f"{held.attempt}.{held.member}"
+        self.at = str(path or f"{state}/{quoted(held.job)}.{held.attempt}.{held.member}")
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return Path(self.at)
+
+    def make(self) -> None:
+        """The folder, empty; none of the attempt's supervisors can begin before, or once it is gone again."""
+        with contextlib.suppress(FileExistsError):
+            self.path.mkdir(mode=0o700)
 
     def prepare(self, spec: bytes) -> None:
         """The folder with its `spec`, whole or not at all."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make()
         beside = self.path / "spec.new"
         beside.touch(mode=0o600)  # it holds the job's environment
         beside.write_bytes(spec)
         beside.replace(self.path / "spec")
 
+    def exists(self) -> bool:
+        """Whether anything was begun here."""
+        return self.path.is_dir()
+
     def drop(self) -> None:
         """Take it away: nothing can run here any more, since a supervisor needs the folder to begin."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            self.path.parent.rmdir()  # other attempts of the job may still be there
+        shutil.rmtree(self.at, ignore_errors=True)
 
     def holder(self) -> int | None:
         """The pid of the living supervisor, or None: then no supervisor of this attempt runs a command."""
         try:
-            fd = os.open(self.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+            fd = os.open(f"{self.at}/lock", os.O_RDWR | os.O_CLOEXEC)
         except OSError:
             return None
         try:
-            return _lock_owner(fd)
+            return lock_owner(fd)
         finally:
             os.close(fd)
 
     def make_void(self) -> bool:
         """See to it that no supervisor, however late, starts this attempt; False where one lives."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.make()
+        fd = os.open(f"{self.at}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (self.path / "void").touch(mode=0o600)
@@ -100,12 +116,17 @@ class Folder:
 
     def ending(self) -> Ending | None:
         """How it ended, or None where that is not recorded."""
-        fields = self._record("exit")
+        text = self._read("exit")
+        ending = None if text is None else self.ending_of(text)
+        return ending and msgspec.structs.replace(ending, reason=ending.reason or self._remark())
+
+    def ending_of(self, text: str) -> Ending | None:
+        """The same of a record as it was told, without a remark; None where it is not whole."""
+        fields = _fields(text)
         if fields is None:
             return None
         numbers = {name: int(fields.get(name, "0")) for name in _NUMBERS}
-        reason = fields["reason"] or self._remark()
-        return Ending(fields["how"], reason=reason, text=fields["text"], **numbers)
+        return Ending(fields["how"], reason=fields["reason"], text=fields["text"], **numbers)
 
     def remark(self, reason: str) -> None:
         """Why it ended, where the engine knows what its supervisor could not see."""
@@ -120,7 +141,7 @@ class Folder:
     def command(self, line: str) -> bool:
         """Tell the supervisor; False where none listens."""
         try:
-            fd = os.open(self.path / "control", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            fd = os.open(f"{self.at}/control", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return False
         try:
@@ -133,13 +154,14 @@ class Folder:
 
     def _record(self, name: str) -> dict[str, str] | None:
         """The fields of a record; None where it is not there or not whole."""
+        text = self._read(name)
+        return None if text is None else _fields(text)
+
+    def _read(self, name: str) -> str | None:
         try:
-            lines = (self.path / name).read_text(encoding="utf-8", errors="replace").split("\n")
+            return (self.path / name).read_text(encoding="utf-8", errors="replace")
         except OSError:
             return None
-        if lines[-2:] != ["end", ""]:
-            return None
-        return {key: value for key, _, value in (line.partition(" ") for line in lines[:-2])}
 
 
 _NUMBERS: Final = (
@@ -148,34 +170,32 @@ _NUMBERS: Final = (
 
 
 def folder_at(state: Path, path: Path) -> Folder | None:
-    """The folder that lies at `path`, or None where that is none below `state`."""
-    if path.parent.parent != state:
+    """The folder that lies at `path`, or None where that is none in `state`."""
+    if path.parent != state:
         return None
-    attempt, _, member = path.name.partition(".")
-    name = path.parent.name
-    if not (attempt.isdigit() and member.isdigit()):
+    name, *numbers = path.name.split(".")
+    if len(numbers) != 2 or not all(number.isdigit() for number in numbers):  # as `quoted` names it
         return None
     # of a very long id only the digest is known, which equals no id that the world may ask for
-    return Folder(state, GrantId(JobId(unquote(name)), int(attempt), int(member)), path)
+    return Folder(state, GrantId(JobId(unquote(name)), int(numbers[0]), int(numbers[1])), path)
 
 
 def folders_of(state: Path, job: JobId, attempt: int) -> list[Folder]:
     """The folders there are of one attempt, in member order."""
-    parent = state / quoted(job)
-    found = (folder_at(state, path) for path in parent.glob(f"{attempt}.*")) if parent.is_dir() else ()
+    found = (folder_at(state, path) for path in state.glob(f"{quoted(job)}.{attempt}.*"))
     members = sorted(folder.held.member for folder in found if folder is not None)
     return [Folder(state, GrantId(job, attempt, member)) for member in members]
 
 
 def quoted(job: str) -> str:
-    """`job` as one path component; a very long one by its digest, which no id can look like."""
+    """`job` as one path component without a dot; a very long one by its digest, which no id can look like."""
     name = quote(job, safe="").replace(".", "%2E")
     return name if len(name) <= _LONGEST else "%%" + hashlib.sha256(job.encode()).hexdigest()
 
 
 def all_folders(state: Path) -> list[Folder]:
     """Every folder there is, in no order that means anything."""
-    found = (folder_at(state, path) for path in state.glob("*/*"))
+    found = (folder_at(state, path) for path in state.glob("*"))
     return [folder for folder in found if folder is not None]
 
 
@@ -184,7 +204,15 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-def _lock_owner(fd: int) -> int | None:
+def lock_owner(fd: int) -> int | None:
+    """The process that holds a lock on the open file, or None."""
     wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, wanted))
     return None if kind == fcntl.F_UNLCK else int(pid)
+
+
+def _fields(text: str) -> dict[str, str] | None:
+    lines = text.split("\n")
+    if lines[-2:] != ["end", ""]:
+        return None
+    return {key: value for key, _, value in (line.partition(" ") for line in lines[:-2])}

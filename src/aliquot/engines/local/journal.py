@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -36,6 +36,7 @@ from aliquot.engines.local.schema import checksum
 from aliquot.engines.local.snapshot import decode_world, encode_world
 
 SNAPSHOTS_KEPT: Final = 2
+RECENT: Final = 256  # payloads and endings kept at hand
 _PAGE: Final = 500  # batches read at a time
 _FULL: Final = {sqlite3.SQLITE_FULL}
 _READ_ONLY: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
@@ -72,6 +73,8 @@ class SqliteJournal:
         self.path, self._durable = path, durable
         self.notes: list[str] = []
         self._attached: dict[JobId, bytes] = {}
+        self._recent: dict[JobId, bytes] = {}  # on the disk, and most likely asked for soon
+        self._recent_endings: dict[tuple[JobId, int], bytes] = {}
         self._endings: dict[tuple[JobId, int], bytes] = {}
         self._waiting: deque[_Entry] = deque()
         self._writing = Lock()
@@ -120,10 +123,13 @@ class SqliteJournal:
                 self._commit(self._drain())
         if entry.error is not None:
             raise entry.error
-        for job, _ in payloads:
+        for job, body in payloads:
             self._attached.pop(job, None)
+            self._recent[job] = body
         for job, attempt, _ in endings:
-            self._endings.pop((job, attempt), None)
+            self._recent_endings[job, attempt] = self._endings.pop((job, attempt))
+        _trim(self._recent)
+        _trim(self._recent_endings)
 
     def replay(self) -> Iterator[Event]:
         """Every event still kept, in order, as far as recorded now."""
@@ -153,8 +159,9 @@ class SqliteJournal:
 
     def payload(self, job: JobId) -> bytes | None:
         """What was attached to `job`, or None."""
-        if job in self._attached:
-            return self._attached[job]
+        body = self._attached.get(job) or self._recent.get(job)
+        if body is not None:
+            return body
         with self._writing:
             row = self._db.execute("SELECT body FROM payloads WHERE job = ?", (job,)).fetchone()
         return None if row is None else bytes(row[0])
@@ -169,8 +176,15 @@ class SqliteJournal:
             query = "SELECT attempt, body FROM endings WHERE job = ? ORDER BY attempt"
             return {int(attempt): bytes(body) for attempt, body in self._db.execute(query, (job,))}
 
+    def ending(self, job: JobId, attempt: int) -> bytes | None:
+        """What was attached to one attempt; None where nothing was."""
+        body = self._recent_endings.get((job, attempt))
+        return body if body is not None else self.endings(job).get(attempt)
+
     def forget(self, jobs: Sequence[JobId]) -> None:
         """Drop payloads and endings of `jobs`."""
+        for job in jobs:
+            self._recent.pop(job, None)
         for table in ("payloads", "endings"):
             self._write(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in jobs])
 
@@ -317,6 +331,12 @@ class SnapshotKeeper:
         if self._since >= self._every:
             self._since = 0
             self._journal.save(world)
+
+
+def _trim(recent: dict[Any, bytes]) -> None:
+    """Only the newest stay at hand."""
+    while len(recent) > RECENT:
+        del recent[next(iter(recent))]
 
 
 def _try_decode(body: bytes, window: int) -> World | None:

@@ -9,24 +9,27 @@ from __future__ import annotations
 
 import os
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from aliquot.core.events import Ended, Event, Outcome
+from aliquot.core.events import Ended, Event, Outcome, StartRefused
 from aliquot.core.grants import Placement
-from aliquot.core.ids import GrantId, JobId
+from aliquot.core.ids import CardId, GrantId, JobId
 from aliquot.core.lifecycle import HOLDING, Phase
 from aliquot.core.world import World
 from aliquot.engines.local.attempts import GANG, Attempt
 from aliquot.engines.local.cgroups import Cgroups
+from aliquot.engines.local.confining import Grounds, confine
 from aliquot.engines.local.folders import Folder, all_folders, folders_of, quoted
 from aliquot.engines.local.leftovers import find_supervisors
 from aliquot.engines.local.members import Life, Member, end_stray
+from aliquot.engines.local.nursery import News, Nursery, await_end
 from aliquot.engines.local.orders import environment, spec_of
 from aliquot.engines.local.payload import Ending, Payload
 
 TICK_MS: Final = 20
+NOTES: Final = 200  # kept; nobody reads more
 Keep = Callable[[JobId, int, Sequence[Ending | None]], None]
 Exports = Callable[[GrantId, Placement], Sequence[tuple[str, str]]]
 
@@ -34,7 +37,7 @@ Exports = Callable[[GrantId, Placement], Sequence[tuple[str, str]]]
 class Places(NamedTuple):
     """Where things are: the supervisor's program, the attempts' folders, and output not named by the job.
 
-    `state` holds nothing that outlives the boot: on a memory file system starting a job costs half.
+    `state` holds nothing that outlives the boot: on a memory file system starting a job costs a fraction.
     """
 
     program: Path
@@ -44,8 +47,10 @@ class Places(NamedTuple):
 
 class Launcher:
     """The attempts on this machine. `exports` adds to a member's environment, such as a driver's variables;
-    `keep` is given how an attempt went before that it is over is told.
+    `keep` is given how an attempt went before that it is over is told. `exclusive`: cards that let in one
+    process only, so that a second job would fail on them; it is refused instead.
 
+    `grounds`: what of the host a job is confined to; to be set before the first one.
     `notes`: what a person should be told; the caller takes and clears them.
     """
 
@@ -58,17 +63,24 @@ class Launcher:
         cgroups: Cgroups | None = None,
         exports: Exports = lambda held, placement: (),
         keep: Keep = lambda job, number, endings: None,
+        exclusive: Callable[[], Collection[CardId]] = lambda: (),
     ) -> None:
         self.places, self.cgroups = places, cgroups
         self.notes: list[str] = []
         self._now, self._payload_of, self._exports, self._keep = now, payload_of, exports, keep
+        self._exclusive = exclusive
+        self.grounds = Grounds()
         self._live: dict[JobId, Attempt] = {}
         self._done: dict[JobId, int] = {}
         self._ticking: dict[JobId, None] = {}
         self._told: list[Event] = []
         self._over: list[Folder] = []  # told to be over
         self._droppable: list[Folder] = []  # and recorded
-        self._owner: dict[int, tuple[Attempt, Member]] = {}
+        self._owner: dict[int, tuple[Attempt, Member]] = {}  # by descriptor
+        self._teller: dict[int, tuple[Attempt, Member]] = {}  # by serial
+        self._serial = 0
+        self._left: set[str] | None = None  # folders of earlier services; None: not known
+        self._nursery: Nursery | None = None
         self._epoll = select.epoll()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._bell, select.EPOLLIN)
@@ -81,6 +93,8 @@ class Launcher:
             for member in attempt.members:
                 member.drop_descriptors()
         self._live.clear()
+        if self._nursery is not None:
+            self._nursery.close()
         self._epoll.close()
         os.close(self._bell)
 
@@ -106,19 +120,28 @@ class Launcher:
             self._done[job] = number
             self._told.append(Ended(self._now(), job, number, Outcome.FAILED))
             return
+        cards = frozenset(card for placement in placements for card in placement.cards)
+        shut = cards & set(self._exclusive())
+        taken = shut & {card for other in self._live.values() for card in other.cards} if shut else shut
+        if taken:
+            self._done[job] = number
+            why = f"{min(taken)} lets in one process only, and another job has it"
+            self._told.append(StartRefused(self._now(), job, number, why))
+            return
         attempt = self._follow(job, number, len(placements))
+        attempt.cards = cards
         try:
             for member in attempt.members:
                 if member.life is Life.NEW:
-                    self._launch(member, payload, placements)
+                    self._launch(member, attempt, payload, placements)
         except OSError as error:
             self._give_up(attempt, f"{error.filename or 'start'}: {error.strerror}")
         self._settle(attempt)
 
-    def stop(self, job: JobId, number: int, reason: str = "cancelled") -> None:
+    def stop(self, job: JobId, number: int, reason: str = "cancelled", before: str = "") -> None:
         """End the attempt: warning, TERM, KILL. One that never ran is seen to never run, and is over.
 
-        May be repeated; an attempt long over is left alone.
+        `before`: what the supervisor is told first. May be repeated; an attempt long over is left alone.
         """
         if number <= self._done.get(job, 0):
             return
@@ -128,8 +151,24 @@ class Launcher:
         if attempt is None:
             attempt = self._follow(job, number, len(folders_of(self.places.state, job, number)))
         # of an earlier attempt that lives: it has to be over first, and this has to be asked for again
-        attempt.stop(reason)
+        attempt.stop(reason, before=before)
         self._settle(attempt)
+
+    def evict(self, job: JobId, number: int, grace_ms: int) -> None:
+        """End the attempt for others: its warning, or TERM, at once, and more when `grace_ms` are over.
+
+        Its job goes back to its queue. 0: its own grace.
+        """
+        self.stop(job, number, "preempted", f"grace {grace_ms}\n" if grace_ms else "")
+
+    def flush(self) -> None:
+        """Begin what was asked to start, all at once."""
+        nursery = self._nursery
+        if nursery is not None:
+            try:
+                nursery.flush()
+            except OSError:
+                self._lose_nursery(nursery)
 
     def restart(self, job: JobId, number: int, reason: str = "moved") -> None:
         """End the attempt if it lives, so that its job goes back to its queue."""
@@ -145,11 +184,16 @@ class Launcher:
 
     def adopt(self, world: World) -> None:
         """After a restart: find every attempt that should live, and end those nobody knows of."""
+        await_end(self.places.state)
+        self._left = {folder.at for folder in all_folders(self.places.state)}
         starting: set[JobId] = set()
         for job, record in sorted(world.jobs.items()):
             if record.phase not in HOLDING:
                 continue
             attempt = self._follow(job, record.attempt, len(world.grants.get(job, ())), record.phase)
+            attempt.cards = frozenset(
+                card for grant in world.grants.get(job, ()) for card in grant.placement.cards
+            )
             if record.phase is Phase.STARTING and all(member.life is Life.NEW for member in attempt.members):
                 del self._live[job]  # its Start is still owed and comes again
                 starting.add(job)
@@ -169,7 +213,8 @@ class Launcher:
         To call is to say that what the last call told is on record: folders it was told from are taken away.
         """
         for folder in self._droppable:
-            folder.drop()
+            self._drop(folder)
+        self.flush()
         self._poll(0)
         told, self._told = self._told, []
         self._droppable, self._over = self._over, []
@@ -177,6 +222,7 @@ class Launcher:
 
     def wait(self, timeout_ms: int | None) -> None:
         """Sleep until there may be news, somebody calls `wake`, or the time is up (None: no time)."""
+        self.flush()
         if not self._told:
             self._poll(timeout_ms)
 
@@ -197,24 +243,40 @@ class Launcher:
         retries = payload.retries if payload is not None else 0
         attempt = self._live[job] = Attempt(job, number, found, retries, phase)
         for member in found:
-            member.find()
+            # what no earlier service has left is not looked for
+            if self._left is None or member.folder.at in self._left:
+                member.find()
         return attempt
 
     def _member(self, held: GrantId) -> Member:
         group = None if self.cgroups is None else self.cgroups.find(_group_name(held))
         return Member(Folder(self.places.state, held), group)
 
-    def _launch(self, member: Member, payload: Payload, placements: Sequence[Placement]) -> None:
+    def _launch(self, member: Member, attempt: Attempt, payload: Payload, held: Sequence[Placement]) -> None:
         """Raises OSError with nothing started."""
-        held = member.folder.held
+        name = member.folder.held
         if self.cgroups is not None:
-            member.group = self.cgroups.make(_group_name(held), payload.limits)
-            self.notes += [f"{held.job}: not enforced: {what}" for what in member.group.unenforced]
-        out = self.output_of(held)
-        if payload.output.out is None:
-            _make_output(out.parent, payload)
-        env = environment(payload, placements, held, self._exports(held, placements[held.member]))
-        member.spawn(self.places.program, spec_of(payload, env, out, member.group))
+            limits = confine(payload.limits, held[name.member], self.grounds, self.cgroups.missing.keys())
+            member.group = self.cgroups.make(_group_name(name), limits)
+            self.notes += [f"{name.job}: not enforced: {what}" for what in member.group.unenforced]
+            del self.notes[:-NOTES]
+        env = environment(payload, held, name, self._exports(name, held[name.member]))
+        spec = spec_of(payload, env, self.output_of(name), member.group)
+        if self._nursery is None:
+            self._nursery = Nursery(self.places.program, self.places.state)
+            for fd in (self._nursery.news.fileno(), self._nursery.pidfd):
+                self._epoll.register(fd, select.EPOLLIN)
+        self._serial += 1
+        self._nursery.start(self._serial, member.folder.at, spec)
+        self._teller[self._serial] = (attempt, member)
+        member.begin(self._serial)
+
+    def _drop(self, folder: Folder) -> None:
+        """Soon where the nursery does it, which costs us next to nothing."""
+        if self._nursery is not None:
+            self._nursery.drop(folder.at)
+        else:
+            folder.drop()
 
     def _give_up(self, attempt: Attempt, why: str) -> None:
         """A member could not be launched: what was started of the others is ended."""
@@ -265,45 +327,59 @@ class Launcher:
         if self._ticking:
             wait = TICK_MS if wait is None else min(wait, TICK_MS)
         for fd, _ in self._epoll.poll(None if wait is None else max(0, wait) / 1000):
+            nursery = self._nursery
             if fd == self._bell:
                 os.eventfd_read(self._bell)
+            elif nursery is not None and fd == nursery.news.fileno():
+                self._hear_all(nursery.hear())
+            elif nursery is not None and fd == nursery.pidfd:
+                self._lose_nursery(nursery)
             elif fd in self._owner:
-                self._hear(fd, *self._owner[fd])
+                self._see_gone(*self._owner[fd])
         for job in list(self._ticking):
             attempt = self._live[job]
             for member in attempt.members:
                 member.tick()
             self._settle(attempt)
 
-    def _hear(self, fd: int, attempt: Attempt, member: Member) -> None:
-        if fd == member.news:
-            member.hear()
-        else:
-            self._ignore(member)
+    def _hear_all(self, heard: Sequence[News]) -> None:
+        for news in heard:
+            found = self._teller.get(news.serial)
+            if found is None:
+                continue
+            attempt, member = found
+            member.hear(news.what, news.record)
+            if member.serial != news.serial or member.life is Life.OVER:
+                del self._teller[news.serial]
+            self._settle(attempt)
+
+    def _lose_nursery(self, nursery: Nursery) -> None:
+        """It was killed. Its supervisors live; how they go is found out by looking from now on."""
+        self._hear_all(nursery.hear())
+        for fd in (nursery.news.fileno(), nursery.pidfd):
+            self._epoll.unregister(fd)
+        nursery.bury()
+        nursery.close()
+        self._nursery = None
+        told, self._teller = self._teller, {}
+        for attempt, member in told.values():
             member.see_supervisor_gone()
+            self._settle(attempt)
+
+    def _see_gone(self, attempt: Attempt, member: Member) -> None:
+        self._ignore(member)
+        member.see_supervisor_gone()
         self._settle(attempt)
 
     def _listen(self, attempt: Attempt, member: Member) -> None:
-        for fd in (member.pidfd, member.news):
-            if fd >= 0 and fd not in self._owner:
-                self._epoll.register(fd, select.EPOLLIN)
-                self._owner[fd] = (attempt, member)
+        if member.pidfd >= 0 and member.pidfd not in self._owner:
+            self._epoll.register(member.pidfd, select.EPOLLIN)
+            self._owner[member.pidfd] = (attempt, member)
 
     def _ignore(self, member: Member) -> None:
-        for fd in (member.pidfd, member.news):
-            if self._owner.pop(fd, None) is not None:
-                self._epoll.unregister(fd)
+        if self._owner.pop(member.pidfd, None) is not None:
+            self._epoll.unregister(member.pidfd)
 
 
 def _group_name(held: GrantId) -> str:
     return f"job-{quoted(held.job)}.{held.attempt}.{held.member}"
-
-
-def _make_output(folder: Path, payload: Payload) -> None:
-    """The folder for a job's output, the job's own where it runs as another user."""
-    try:
-        folder.mkdir(mode=0o750)
-    except FileExistsError:
-        return
-    if payload.user is not None and os.geteuid() == 0:
-        os.chown(folder, payload.user.uid, payload.user.gid)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from aliquot.core.ids import GrantId
 from aliquot.engines.local.cgroups import Group
 from aliquot.engines.local.compiled import NAME
 from aliquot.engines.local.folders import Begun, Folder, boot_id, folder_at
@@ -20,6 +21,7 @@ from aliquot.engines.local.orders import MARK
 
 COMM: Final = NAME[:15].encode()  # as much of a program's name as the kernel keeps
 _PROC: Final = Path("/proc")
+_DEEPEST: Final = 256  # generations; nobody has so many, and the list may change while it is read
 
 
 def find_leftovers(mark: str, begun: Begun | None, group: Group | None) -> list[int]:
@@ -45,6 +47,30 @@ def find_supervisors(state: Path) -> list[Folder]:
         if folder is not None and folder.holder() == int(process.name):
             found.append(folder)
     return sorted(found, key=lambda folder: folder.held)
+
+
+def attempt_of(state: Path, pid: int) -> GrantId | None:
+    """Whose process `pid` is: that of the supervisor below `state` among its forebears, or of no one.
+
+    A supervisor adopts whatever its job leaves behind, so a process cannot leave it by detaching.
+    """
+    at = pid
+    for _ in range(_DEEPEST):
+        fields = _stat(at)
+        if not fields:
+            return None
+        at = int(fields[1])
+        if at <= 1:
+            return None
+        process = _PROC / str(at)
+        try:
+            if (process / "comm").read_bytes().strip() == COMM:
+                folder = folder_at(state, (process / "cwd").readlink())
+                if folder is not None:
+                    return folder.held
+        except OSError:
+            return None
+    return None
 
 
 def kill_leftovers(pids: list[int]) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 from enum import Enum
-from pathlib import Path
 from typing import Final
 
 from aliquot.engines.local.cgroups import Group
@@ -21,8 +20,6 @@ from aliquot.engines.local.payload import Ending
 
 EMPTY_LOOKS: Final = 2
 """Looks in a row that must find no process: one may fork and end while the list is being read."""
-
-_NEWS_FD: Final = 3  # where the supervisor expects it
 
 
 class Life(Enum):
@@ -45,58 +42,41 @@ class Member:
         self.ending: Ending | None = None
         self.was_started = False  # its command may have run
         self.stop_line = ""  # a command its supervisor has not taken yet
-        self.pidfd = self.news = -1
-        self._pid = 0
+        self.serial: int | None = None  # under which its supervisor tells news, if it does
+        self.pidfd = -1  # of a supervisor that tells us nothing
         self._empty_looks = 0
 
     def find(self) -> None:
         """Look for what an earlier service may have started; stays NEW where that is nothing."""
+        if not self.folder.exists():
+            return
         self.ending = self.folder.ending()
         if self.ending is not None:
             self._be_over()
         elif not self._follow_holder() and self.folder.begun() is not None:
             self.bury()
 
-    def spawn(self, program: Path, spec: bytes) -> None:
-        """Start a supervisor. Raises OSError where that is not possible; then nothing was started."""
-        self.folder.prepare(spec)
-        here, there = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        log = str(self.folder.path / "log")
-        appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        actions = [
-            (os.POSIX_SPAWN_DUP2, there, _NEWS_FD),
-            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, log, appending, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ]
-        command = [str(program), str(self.folder.path), "news"]
-        try:
-            self._pid = os.posix_spawn(program, command, {}, file_actions=actions, setsid=True)
-        except OSError:
-            os.close(here)
-            raise
-        finally:
-            os.close(there)
-        self.pidfd, self.news = os.pidfd_open(self._pid), here
-        self.life = Life.STARTING
+    def begin(self, serial: int) -> None:
+        """A supervisor was ordered, which tells its news as `serial`."""
+        self.serial, self.life = serial, Life.STARTING
 
-    def hear(self) -> None:
-        """Take the supervisor's news."""
-        text = b""
-        with contextlib.suppress(BlockingIOError):
-            text = os.read(self.news, 4096)
-        for line in text.split(b"\n"):
-            if line == b"started":
-                self.life, self.was_started = Life.RUNNING, True
-            elif line == b"stopping":
-                self.life = Life.STOPPING
-            elif line == b"over":
-                self._end_by_record()
+    def hear(self, what: str, record: str) -> None:
+        """Take one piece of news."""
+        if self.life is Life.OVER:
+            return
+        if what == "started":
+            self.life, self.was_started = Life.RUNNING, True
+        elif what == "stopping":
+            self.life = Life.STOPPING
+        elif what == "over":
+            self.ending = self.folder.ending_of(record) or self.folder.ending()
+            if self.ending is not None:
+                self._be_over(is_clean=True)
+        elif what == "gone":
+            self.see_supervisor_gone()
 
     def see_supervisor_gone(self) -> None:
-        """Its pidfd says so: it has recorded an end, or another one has this attempt, or it was killed."""
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG)
+        """It has recorded an end, another one has this attempt, it was killed, or it tells us no more."""
         self.drop_descriptors()
         if self.life is Life.OVER or self._end_by_record() or self._follow_holder():
             return
@@ -125,9 +105,9 @@ class Member:
         """What has to be tried again: commands nobody took, processes that are still there."""
         if self.stop_line:
             self.order(self.stop_line)
-        if self.life is Life.STARTING and self.pidfd < 0:
+        if self.life is Life.STARTING and self.is_unheard and self.pidfd < 0:
             self.bury()
-        elif self.life is Life.STARTING and self.news < 0 and self.folder.is_running():
+        elif self.life is Life.STARTING and self.is_unheard and self.folder.is_running():
             self.life, self.was_started = Life.RUNNING, True  # adopted in the moment it began
         if self.life is Life.ORPHANED:
             self._sweep()
@@ -135,15 +115,19 @@ class Member:
     @property
     def needs_ticks(self) -> bool:
         """Whether `tick` has something to do soon."""
-        is_adopted_early = self.life is Life.STARTING and self.news < 0
+        is_adopted_early = self.life is Life.STARTING and self.is_unheard
         return bool(self.stop_line) or is_adopted_early or self.life is Life.ORPHANED
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether nobody tells us how it goes: it was taken up, and is found out about by looking."""
+        return self.serial is None
 
     def drop_descriptors(self) -> None:
         """Stop listening; the member goes on."""
-        for fd in (self.pidfd, self.news):
-            if fd >= 0:
-                os.close(fd)
-        self.pidfd = self.news = -1
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+        self.pidfd, self.serial = -1, None
 
     def _follow_holder(self) -> bool:
         """Follow the supervisor that holds the lock, if one does."""
@@ -157,7 +141,6 @@ class Member:
         if self.folder.holder() != pid:  # gone in between; the pid may be someone else's by now
             self.drop_descriptors()
             return False
-        self._pid = pid
         self.was_started = self.folder.is_running()
         self.life = Life.RUNNING if self.was_started else Life.STARTING
         return True
@@ -180,12 +163,13 @@ class Member:
         if self._empty_looks >= EMPTY_LOOKS:
             self._be_over()
 
-    def _be_over(self) -> None:
+    def _be_over(self, *, is_clean: bool = False) -> None:
+        """`is_clean`: its supervisor has said so itself, after it put everything in order."""
         self.life, self.stop_line = Life.OVER, ""
         ending = self.ending
         if ending is not None and ending.did_run:
             self.was_started = True
-        if self.group is None:
+        if self.group is None or (is_clean and self.group.is_bare):
             return
         if ending is not None and not ending.is_success and not ending.reason and self.group.oom_kills():
             self.folder.remark("memory-limit")

@@ -54,6 +54,8 @@ def spec_of(payload: Payload, env: dict[str, str], out: Path, group: Group | Non
     fields: list[tuple[str, str | int]] = [("arg", word) for word in payload.command]
     fields += [("env", f"{name}={value}") for name, value in env.items()]
     fields += [("cwd", payload.cwd), ("out", payload.output.out or str(out)), ("umask", payload.umask)]
+    if payload.output.out is None:
+        fields.append(("out_dir", str(out.parent)))
     if payload.output.err is not None:
         fields.append(("err", payload.output.err))
     if payload.output.keep_kib is not None:
@@ -70,6 +72,10 @@ def spec_of(payload: Payload, env: dict[str, str], out: Path, group: Group | Non
     fields += [("limit", f"{name}:{soft}:{hard}") for name, soft, hard in payload.rlimits]
     if group is not None:
         fields += [("cgroup", str(path)) for path in group.procs_files]
+        if group.into is not None:
+            fields.append(("into", str(group.into)))
         if group.kill_file is not None:
             fields.append(("kill_file", str(group.kill_file)))
-    return b"".join(f"{key}={value}".encode() + b"\0" for key, value in fields)
+        if group.is_bare:
+            fields += [("own_group", str(folder)) for folder in group.folders]
+    return "".join(f"{key}={value}\0" for key, value in fields).encode()

@@ -95,7 +95,7 @@ class Route(NamedTuple):
     says: str
     gives: Any
     query: type[msgspec.Struct] = Nothing
-    body: type[msgspec.Struct] | None = None
+    body: Any = None  # a type
     status: int = 200
 
 
@@ -106,6 +106,15 @@ async def _site(desk: Desk, call: Call) -> Site:
 async def _submit(desk: Desk, call: Call) -> Accepted:
     job = await asyncio.wrap_future(desk.service.submit(call.caller, call.body))
     return Accepted(job)
+
+
+async def _submit_all(desk: Desk, call: Call) -> list[Accepted]:
+    accepted = []
+    for answer in desk.service.submit_all(call.caller, call.body):
+        # most are done by the time that the first is
+        job = answer.result() if answer.done() else await asyncio.wrap_future(answer)
+        accepted.append(Accepted(job))
+    return accepted
 
 
 async def _jobs(desk: Desk, call: Call) -> list[JobSummary]:
@@ -174,6 +183,10 @@ ROUTES: Final = (
     Route(
         "POST", "/v1/jobs", _submit, "Submit a job; it is on the disk when this is answered.", Accepted,
         body=Submission, status=201,
+    ),
+    Route(
+        "POST", "/v1/batches", _submit_all, "Submit many jobs, all or none.", list[Accepted],
+        body=list[Submission], status=201,
     ),
     Route("GET", "/v1/jobs", _jobs, "Jobs in order of submission.", list[JobSummary], Listing),
     Route("GET", "/v1/jobs/{job}", _job, "One job, now or once its phase changes.", JobDetail, Looking),

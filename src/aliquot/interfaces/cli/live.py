@@ -16,29 +16,38 @@ import typer
 from aliquot.interfaces.cli.help import Command, examples
 from aliquot.interfaces.cli.live_options import (
     AllFlag,
+    CheckpointFlag,
     CommandArgument,
     ComputeOption,
     CoresOption,
     DetachFlag,
     EnvOption,
+    EveryOption,
+    FlopsOption,
     FollowFlag,
     GpusOption,
     HostMemoryOption,
     IdArgument,
     IdsArgument,
     JobFiles,
+    KeyOption,
     LivePolicyOption,
     MemoryOption,
     MineFlag,
     NameOption,
     NodeArgument,
+    OnceFlag,
     PriorityOption,
     QueueOption,
     RetriesOption,
     SimulateOption,
     SocketOption,
     StateOption,
+    StepOption,
     TimeOption,
+    TokensOption,
+    ToleranceOption,
+    WatchOption,
 )
 from aliquot.interfaces.cli.options import JsonFlag
 
@@ -58,6 +67,8 @@ def add_live_commands(app: typer.Typer, live: Callable[[], Live]) -> None:
     _add_logs(app, live)
     _add_endings(app, live)
     _add_sites(app, live)
+    _add_top(app, live)
+    _add_report(app)
     _add_why(app, live)
     _add_drains(app, live)
 
@@ -84,6 +95,8 @@ def _add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
         state: StateOption = None,
         socket: SocketOption = None,
         policy: LivePolicyOption = None,
+        watch: WatchOption = None,
+        tolerance: ToleranceOption = None,
     ) -> None:
         """Serve this machine's cards in the foreground until stopped.
 
@@ -92,7 +105,7 @@ def _add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
         """
         from aliquot.control.live import ServeAsk
 
-        live().serve(ServeAsk(simulate, state, socket, policy), _say_ready)
+        live().serve(ServeAsk(simulate, state, socket, policy, watch, tolerance), _say_ready)
         typer.echo("stopped; jobs that run go on, and are taken up by the next 'aliquot up'", err=True)
 
 
@@ -129,6 +142,7 @@ def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
         retries: RetriesOption = 0,
         name: NameOption = "",
         env: EnvOption = None,
+        key: KeyOption = "",
         detach: DetachFlag = False,
         socket: SocketOption = None,
     ) -> None:
@@ -141,7 +155,7 @@ def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
         from aliquot.interfaces.cli.live_run import run_job
 
         asked = RunAsk(
-            gpus, memory, compute, cpu, host_memory, queue, priority, time, retries, name, env or []
+            gpus, memory, compute, cpu, host_memory, queue, priority, time, retries, name, env or [], key
         )
         doors = live()
         remote = doors.connect(socket)
@@ -161,10 +175,11 @@ def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
     def submit(files: JobFiles, socket: SocketOption = None, json: JsonFlag = False) -> None:
         """Submit the jobs of FILE..., documents of kind Job with a command, and print their ids.
 
-        All are read before the first is submitted.
+        All are read before the first is submitted. Whether bounds (startBy, finishBy, speedFloor) can be met
+        is said on standard error.
         """
-        from aliquot.interfaces.cli.live_asks import in_this_folder
-        from aliquot.interfaces.cli.live_text import print_json
+        from aliquot.interfaces.cli.live_asks import BOUNDS, in_this_folder
+        from aliquot.interfaces.cli.live_text import print_json, promised_lines
 
         doors = live()
         asked = [in_this_folder(job, doors.environment(), Path.cwd()) for job in doors.read_jobs(files)]
@@ -174,6 +189,9 @@ def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
             ids.append(remote.submit(job))
             if not json:
                 typer.echo(ids[-1])
+            if BOUNDS & job.spec.keys():
+                for line in promised_lines(remote.explain(ids[-1])):
+                    typer.echo(f"job {ids[-1]}: {line}", err=True)
         if json:
             print_json(ids)
 
@@ -247,6 +265,42 @@ def _add_sites(app: typer.Typer, live: Callable[[], Live]) -> None:
         from aliquot.interfaces.cli.live_text import queue_lines, show
 
         show(live().connect(socket).queues(), queue_lines, as_json=json)
+
+
+def _add_top(app: typer.Typer, live: Callable[[], Live]) -> None:
+    @app.command(
+        cls=Command,
+        short_help="Watch cards and jobs as they are.",
+        epilog=examples("aliquot top", "aliquot top --once"),
+    )
+    def top(every: EveryOption = 2.0, once: OnceFlag = False, socket: SocketOption = None) -> None:
+        """Watch the cards, how busy they are, and the jobs that wait and run, until interrupted."""
+        from aliquot.interfaces.cli.live_top import watch_site
+
+        watch_site(live().connect(socket), every, once=once)
+
+
+def _add_report(app: typer.Typer) -> None:
+    @app.command(
+        cls=Command,
+        short_help="Inside a job: tell how far it is.",
+        epilog=examples("aliquot report --step 10 --tokens 81920", "aliquot report --checkpoint"),
+    )
+    def report(
+        step: StepOption = None,
+        tokens: TokensOption = None,
+        flops: FlopsOption = None,
+        checkpoint: CheckpointFlag = False,
+    ) -> None:
+        """Tell how far this job is, in totals since it began; 'aliquot job ID' shows what follows from it.
+
+        A report never hurts: where it cannot be sent it says so and the exit code is 0 all the same.
+        """
+        from aliquot.interfaces.cli.live_asks import send_report
+
+        problem = send_report(step, tokens, flops, checkpoint=checkpoint)
+        if problem:
+            typer.echo(f"not reported: {problem}", err=True)
 
 
 def _add_why(app: typer.Typer, live: Callable[[], Live]) -> None:

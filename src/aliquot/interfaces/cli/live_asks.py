@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -10,8 +11,10 @@ from msgspec.structs import replace
 
 from aliquot.control.views import Submission
 from aliquot.core.errors import SpecError
+from aliquot.reporting import CHANNEL, report
 
 NOT_PASSED: Final = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+BOUNDS: Final = frozenset({"startBy", "finishBy", "speedFloor"})  # fields of a job that ask for a promise
 
 
 class RunAsk(NamedTuple):
@@ -28,6 +31,7 @@ class RunAsk(NamedTuple):
     retries: int
     name: str
     env: Sequence[str]
+    key: str = ""
 
 
 def submission(
@@ -53,6 +57,7 @@ def submission(
         env={**_passed(environment), **dict(_pair(text) for text in asked.env)},
         time=asked.time,
         retries=asked.retries,
+        key=asked.key,
     )
 
 
@@ -60,6 +65,32 @@ def in_this_folder(asked: Submission, environment: Mapping[str, str], folder: Pa
     """A job of a document, with the shell's environment under its own and its folder below this one."""
     cwd = folder / (asked.cwd if asked.cwd != "/" else "")
     return replace(asked, cwd=str(cwd), env={**_passed(environment), **asked.env})
+
+
+def send_report(step: str | None, tokens: str | None, flops: str | None, *, checkpoint: bool) -> str:
+    """Report from inside a job; "" or why that was not possible."""
+    if CHANNEL not in os.environ:
+        return f"this is no job of Aliquot ({CHANNEL} is not set)"
+    try:
+        said = (_count(step, "--step"), _count(tokens, "--tokens"))
+        operations = None if flops is None else float(flops)
+    except ValueError as error:
+        return str(error)
+    if report(step=said[0], tokens=said[1], flops=operations, checkpoint=checkpoint):
+        return ""
+    return "the service does not listen"
+
+
+def _count(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        count = int(text)
+    except ValueError:
+        count = -1
+    if count < 0:
+        raise ValueError(f"{name} {text}: a whole number is right, 0 or more")
+    return count
 
 
 def _passed(environment: Mapping[str, str]) -> dict[str, str]:

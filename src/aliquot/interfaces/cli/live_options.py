@@ -49,6 +49,25 @@ LivePolicyOption = Annotated[
         help="A built-in policy; if absent, future-packing.",
     ),
 ]
+WatchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--watch",
+        metavar="TIME",
+        rich_help_panel=SERVICE,
+        help="How often to look at the cards; if absent, every 2s.",
+    ),
+]
+ToleranceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tolerance",
+        metavar="TIME",
+        rich_help_panel=SERVICE,
+        help="How long a job may use more memory of a card than it was granted, before it is ended; if "
+        "absent, 10s.",
+    ),
+]
 CommandArgument = Annotated[
     list[str],
     typer.Argument(metavar="COMMAND...", show_default=False, help="What to run, with its arguments."),
@@ -109,12 +128,41 @@ EnvOption = Annotated[
         help="Of the job's environment, beside the one of this shell; once for each.",
     ),
 ]
+KeyOption = Annotated[
+    str,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        rich_help_panel=HOW,
+        help="What you submit again under the same key is the same job, never a second one.",
+    ),
+]
 DetachFlag = Annotated[
     bool, typer.Option("--detach", "-d", rich_help_panel=HOW, help="Print the job's id and do not wait.")
 ]
 AllFlag = Annotated[bool, typer.Option("--all", "-a", help="Those that are over too.")]
 MineFlag = Annotated[bool, typer.Option("--mine", "-m", help="Only your own.")]
 FollowFlag = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")]
+EveryOption = Annotated[
+    float, typer.Option("--every", min=0.2, metavar="SECONDS", help="How often to look anew.")
+]
+OnceFlag = Annotated[bool, typer.Option("--once", help="Look once, print it and leave.")]
+# text: what is wrong with a number is said, and the job that reports goes on
+StepOption = Annotated[
+    str | None, typer.Option("--step", metavar="N", help="Steps done since this attempt began.")
+]
+TokensOption = Annotated[
+    str | None, typer.Option("--tokens", metavar="N", help="Tokens worked through since it began.")
+]
+FlopsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--flops", metavar="N", help="Floating-point operations of the model since it began, such as 3.1e15."
+    ),
+]
+CheckpointFlag = Annotated[
+    bool, typer.Option("--checkpoint", help="What was done so far has been saved just now.")
+]
 IdArgument = Annotated[
     str, typer.Argument(metavar="ID", show_default=False, help="A job's id, as submit prints it.")
 ]

@@ -18,6 +18,7 @@ from aliquot.control.views import (
     Progress,
     QueueView,
 )
+from aliquot.core.steps import Gate
 from aliquot.core.units import FULL, format_memory, format_ms
 from aliquot.interfaces.cli.gates import GATES, gate_lines
 
@@ -42,16 +43,18 @@ def job_lines(jobs: Sequence[JobSummary]) -> list[str]:
     """One row per job."""
     if not jobs:
         return ["no jobs"]
+    from aliquot.interfaces.cli.expectations import starts_in
+
     now = _now()
-    rows = [("ID", "NAME", "USER", "QUEUE", "PRIORITY", "CARDS", "PHASE", "FOR", "EXIT")]
+    rows = [("ID", "NAME", "USER", "QUEUE", "PRIORITY", "CARDS", "PHASE", "FOR", "EXIT", "STARTS IN")]
     for job in jobs:
         since = job.over_ms or job.started_ms or job.submitted_ms
         status = "" if job.exit_status is None else str(job.exit_status)
         rows.append(
             (job.id, job.name, job.user, job.queue, str(job.priority), str(job.cards), job.phase,
-             _age(now - since), status)
+             _age(now - since), status, starts_in(job.expected, now))
         )  # fmt: skip  # as the heading
-    return _columns(rows)
+    return _columns(rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows])
 
 
 def card_lines(cards: Sequence[CardView]) -> list[str]:
@@ -90,7 +93,9 @@ def users_of(card: CardView) -> str:
 
 def queue_lines(queues: Sequence[QueueView]) -> list[str]:
     """One row per queue."""
-    rows = [("QUEUE", "PRIORITY", "WAITING", "RUNNING", "CARDS")]
+    from aliquot.interfaces.cli.expectations import crowding_line
+
+    rows = [("QUEUE", "PRIORITY", "WAITING", "RUNNING", "CARDS", "AT RISK", "CANNOT")]
     rows += [
         (
             queue.name,
@@ -98,10 +103,15 @@ def queue_lines(queues: Sequence[QueueView]) -> list[str]:
             str(queue.waiting),
             str(queue.running),
             f"{queue.cards_milli / FULL:g}",
+            str(queue.at_risk),
+            str(queue.cannot),
         )
         for queue in queues
     ]
-    return _columns(rows)
+    crowded = crowding_line(queues[0].crowding if queues else None, _now())
+    asked = any(queue.at_risk or queue.cannot for queue in queues)
+    lines = _columns(rows if asked else [row[:-2] for row in rows])
+    return [*lines, crowded] if crowded else lines
 
 
 def detail_lines(detail: JobDetail) -> Iterator[str]:
@@ -137,13 +147,32 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
     if said.wait is not None:
         waited = _age(said.at_ms - said.submitted_ms)
         yield f"{said.job} has waited {waited} under policy {said.policy}: {GATES[said.wait.gate]}."
-        yield f"  Place {said.position} of {said.waiting} in the queue."
+        yield from (f"  {line}" for line in _outlook_lines(said))
         yield from (f"  {line}" for line in gate_lines(said.wait))
         yield from (f"  {reason}" for reason in _reasons(said))
     elif said.place is not None and said.placed_ms is not None:
         yield from _placed(said)
     else:
         yield f"{said.job} is over: {said.phase}. 'aliquot job {said.job}' has its attempts."
+
+
+def promised_lines(said: LiveExplanation) -> Iterator[str]:
+    """What can be said of its bounds; nothing where it has none."""
+    from aliquot.interfaces.cli.expectations import promise_lines
+
+    if said.promise is not None:
+        yield from promise_lines(said.promise, _clock)
+
+
+def _outlook_lines(said: LiveExplanation) -> Iterator[str]:
+    """Its place in line, when it is expected to start, and what that promises."""
+    from aliquot.interfaces.cli.expectations import expected_line, place_line
+
+    if said.position is not None:
+        yield place_line(said.position, said.waiting, said.queue, said.queue_position, said.queue_waiting)
+    if said.expected is not None and said.wait is not None and said.wait.gate is not Gate.NEVER:
+        yield expected_line(said.expected, said.at_ms)
+    yield from promised_lines(said)
 
 
 def _placed(said: LiveExplanation) -> Iterator[str]:

@@ -28,9 +28,17 @@ static void as_ourselves(const struct spec *spec) {
     setfsgid(getegid());
 }
 
+static void make_folder(const struct spec *spec) {
+    if (mkdir(spec->out_dir, 0750) == 0 && spec->has_user && geteuid() == 0)
+        (void)!chown(spec->out_dir, spec->uid, spec->gid);
+}
+
+void put_off(struct stream *stream, const char *path) { stream->path = path; }
+
 int open_output(struct stream *stream, const char *path, const struct spec *spec) {
     struct stat status;
     stream->path = path;
+    if (spec->out_dir && path == spec->out) make_folder(spec);
     as_user(spec);
     int how = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     stream->file = open(path, how, 0666 & ~spec->umask);

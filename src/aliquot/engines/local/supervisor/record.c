@@ -2,8 +2,9 @@
  * every process is gone. A record is written beside its place and renamed, so it is whole or absent; its last
  * line is `end`, so that one whose contents a power cut took is seen to be torn.
  *
- * `exit` is flushed to the disk after it has become visible: nobody waits for the disk, and until the flush
- * is done only a power cut can lose it, which also ends every process it could be confused with. */
+ * `exit` is flushed to the disk only where no service took the news of it, which puts it on its own record at
+ * once: until either is done only a power cut can lose it, which also ends every process it could be confused
+ * with. */
 #define _GNU_SOURCE
 #include "supervisor.h"
 
@@ -62,13 +63,17 @@ int write_start(pid_t pid) {
 
 int write_running(void) { return place("running", "end\n", 0); }
 
-int write_exit(const struct ending *ending) {
-    char text[1024];
-    snprintf(text, sizeof text,
+void describe_exit(const struct ending *ending, char *text, size_t size) {
+    snprintf(text, size,
              "how %s\ncode %d\nsignal %d\nreason %s\ntext %s\nwall_ms %lld\nuser_ms %lld\nsystem_ms %lld\n"
              "max_rss_kib %ld\nlost_bytes %lld\nat_ms %lld\nend\n",
              ending->how, ending->code, ending->signal, ending->reason, ending->text,
              (long long)ending->wall_ms, ms(ending->usage.ru_utime), ms(ending->usage.ru_stime),
              ending->usage.ru_maxrss, (long long)ending->lost_bytes, wall_ms());
-    return place("exit", text, 1);
+}
+
+int write_exit(const struct ending *ending, int flush) {
+    char text[1024];
+    describe_exit(ending, text, sizeof text);
+    return place("exit", text, flush);
 }

@@ -1,4 +1,4 @@
-/* Reads the file `spec` that the launcher wrote. The text of the file lives as long as the process. */
+/* Reads what the launcher said, from a file `spec` or from memory. The text of the file lives as long as the process. */
 #define _GNU_SOURCE
 #include "supervisor.h"
 
@@ -60,6 +60,7 @@ static int set_field(struct spec *spec, const char *key, char *value) {
     if (!strcmp(key, "cwd")) spec->cwd = value;
     else if (!strcmp(key, "out")) spec->out = value;
     else if (!strcmp(key, "err")) spec->err = value;
+    else if (!strcmp(key, "out_dir")) spec->out_dir = value;
     else if (!strcmp(key, "keep_bytes")) spec->keep_bytes = number;
     else if (!strcmp(key, "keep_files")) spec->keep_files = (int)number;
     else if (!strcmp(key, "uid")) spec->uid = (uid_t)number, spec->has_user = 1;
@@ -74,18 +75,25 @@ static int set_field(struct spec *spec, const char *key, char *value) {
     else if (!strcmp(key, "cgroup") && spec->cgroup_count < MAX_CGROUPS)
         spec->cgroups[spec->cgroup_count++] = value;
     else if (!strcmp(key, "kill_file")) spec->kill_file = value;
+    else if (!strcmp(key, "into")) spec->into = value;
+    else if (!strcmp(key, "own_group")) spec->own_group = value;
     else if (!strcmp(key, "limit")) return add_limit(spec, value);
     else return -1;
     return 0;
 }
 
 int read_spec(const char *path, struct spec *spec) {
-    size_t size = 0, fields = 0, args = 0, vars = 0;
+    size_t size = 0;
     char *text = load(path, &size);
     if (!text) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return -1;
     }
+    return parse_spec(text, size, spec);
+}
+
+int parse_spec(char *text, size_t size, struct spec *spec) {
+    size_t fields = 0, args = 0, vars = 0;
     for (size_t at = 0; at < size; at++) fields += text[at] == 0;
     spec->argv = calloc(fields + 1, sizeof *spec->argv);
     spec->envp = calloc(fields + 1, sizeof *spec->envp);
@@ -95,14 +103,14 @@ int read_spec(const char *path, struct spec *spec) {
         char *value = strchr(field, '=');
         if (value) *value++ = 0;
         if (!value || (strcmp(field, "arg") && strcmp(field, "env") && set_field(spec, field, value) < 0)) {
-            fprintf(stderr, "%s: field not known, too often or malformed: %s\n", path, field);
+            fprintf(stderr, "spec: field not known, too often or malformed: %s\n", field);
             return -1;
         }
         if (!strcmp(field, "arg")) spec->argv[args++] = value;
         if (!strcmp(field, "env")) spec->envp[vars++] = value;
     }
     if (!args || !spec->out) {
-        fprintf(stderr, "%s: no command or no output file\n", path);
+        fprintf(stderr, "spec: no command or no output file\n");
         return -1;
     }
     return 0;

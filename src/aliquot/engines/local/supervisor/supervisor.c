@@ -1,26 +1,28 @@
-/* aliquot-supervisor FOLDER [news]: runs one member of one attempt of a job and outlives the service.
+/* Runs one member of one attempt of a job and outlives the service. Forked by the nursery (`--nursery`), or
+ * alone: aliquot-supervisor FOLDER, with a file `spec` in it.
  *
- * FOLDER holds `spec` (what to run) and gets the records of record.c. The process holds a lock on
+ * The attempt's folder gets the records of record.c. The process holds a lock on
  * FOLDER/lock for its whole life: whoever finds it locked knows that the attempt may still have processes,
  * and a second supervisor for the same attempt, however late it comes, finds the lock or a record and goes
- * away. So an attempt is run at most once. With `news`, descriptor 3 gets a line at each turn; nobody needs
- * to read it.
+ * away. So an attempt is run at most once. News are sent as packets `SERIAL WHAT`, kept until there is room
+ * for them and dropped once nobody is there; nobody needs to read them.
  *
  * Commands come through the fifo FOLDER/control, one a line: `signal N`, `stop REASON`, `kill REASON`,
- * `time MS`. Stopping: warning signal, a while, TERM, the grace time, KILL; repeated until nothing is left.
+ * `time MS`, `grace MS` (of the warning if there is one, else between TERM and KILL). Stopping: warning signal, a while, TERM, the grace time, KILL; repeated until nothing is left.
  * A job past its time gets its warning before the end of it, TERM at the end.
  *
  * If this process is killed, the kernel kills the command with it; whatever else the job had started is left
  * to the service, which finds it by cgroup or by its environment.
  *
  * Exit: 0 the attempt is over and recorded, 3 another supervisor has it, 4 it was run or voided before,
- * 5 it cannot be recorded. */
+ * 5 it cannot be recorded, 6 it is over and recorded and nobody took the news. */
 #define _GNU_SOURCE
 #include "supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,12 +30,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { AGAIN_MS = 50 }; /* between two rounds of KILL */
+enum { AGAIN_MS = 50 };      /* between two rounds of KILL */
+enum { PATIENCE_MS = 2000 }; /* for a service too busy to take news */
 enum stage { CALM, WARNED, ENDING, KILLING };
 
 static struct spec spec = {.umask = 022, .grace_ms = 10000, .keep_files = 1};
@@ -42,13 +46,32 @@ static struct stream out = {.from = -1, .file = -1}, err = {.from = -1, .file = 
 static enum stage stage = CALM;
 static pid_t main_pid = -1;
 static int main_is_over = 0, news = -1;
+static uint64_t serial;
 static int64_t began, due = -1, time_at = -1; /* `due`: the next stage; `time_at`: the end of its time */
 
-static void tell(const char *what) {
-    if (news < 0) return;
-    char line[320];
-    int size = snprintf(line, sizeof line, "%s\n", what);
-    (void)!write(news, line, (size_t)size);
+/* News that found no room yet, oldest first. Few turns are there to tell, so few places do. */
+static char untold[4][NEWS_SIZE];
+static int untold_count = 0;
+
+static void send_news(void) {
+    int sent = 0;
+    while (sent < untold_count) {
+        ssize_t size = (ssize_t)strlen(untold[sent]);
+        if (news >= 0 && send(news, untold[sent], (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+            if (errno == EINTR) continue;
+            if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) break;
+            news = -1; /* the service is gone; the next one reads the records */
+        }
+        sent++;
+    }
+    untold_count -= sent;
+    memmove(untold[0], untold[sent], sizeof untold[0] * (size_t)untold_count);
+}
+
+static void tell(const char *what, const char *more) {
+    if (news < 0 || untold_count == (int)(sizeof untold / sizeof *untold)) return;
+    snprintf(untold[untold_count++], NEWS_SIZE, "%llu %s\n%s", (unsigned long long)serial, what, more);
+    send_news();
 }
 
 static void give_reason(const char *reason) {
@@ -112,7 +135,11 @@ static void obey(char *line) {
     *value++ = 0;
     if (!strcmp(line, "signal")) signal_group(main_pid, atoi(value));
     else if (!strcmp(line, "stop")) stop(value);
-    else if (!strcmp(line, "kill")) give_reason(value), advance(KILLING);
+    else if (!strcmp(line, "grace")) {
+        if (stage >= ENDING) return;
+        if (spec.warn_signal) spec.warn_ms = atoll(value);
+        else spec.grace_ms = atoll(value);
+    } else if (!strcmp(line, "kill")) give_reason(value), advance(KILLING);
     else if (!strcmp(line, "time")) spec.time_ms = atoll(value), time_at = began + spec.time_ms;
 }
 
@@ -154,9 +181,12 @@ static void watch(int signals, int control) {
     int was_over = 0;
     for (;;) {
         struct pollfd fds[] = {
-            {signals, POLLIN, 0}, {control, POLLIN, 0}, {out.from, POLLIN, 0}, {err.from, POLLIN, 0}};
+            {signals, POLLIN, 0},  {control, POLLIN, 0},
+            {out.from, POLLIN, 0}, {err.from, POLLIN, 0},
+            {untold_count ? news : -1, POLLOUT, 0}};
         keep_time();
-        poll(fds, 4, wait_ms());
+        poll(fds, 5, wait_ms());
+        if (fds[4].revents) send_news();
         if (fds[2].revents) pump(&out, &spec, &ending.lost_bytes);
         if (fds[3].revents) pump(&err, &spec, &ending.lost_bytes);
         if (fds[1].revents) read_commands(control);
@@ -164,7 +194,7 @@ static void watch(int signals, int control) {
         if (reap()) return;
         if (main_is_over && !was_over) {
             was_over = 1;
-            tell("stopping");
+            tell("stopping", "");
             advance(ENDING);
         }
     }
@@ -188,8 +218,8 @@ static void fail(int to, enum fault fault, const char *what, const char *about) 
     _exit(127);
 }
 
-static void enter_cgroups(int to) {
-    for (int at = 0; at < spec.cgroup_count; at++) {
+static void enter_cgroups(int to, int from) {
+    for (int at = from; at < spec.cgroup_count; at++) {
         int fd = open(spec.cgroups[at], O_WRONLY | O_CLOEXEC);
         if (fd < 0 || write(fd, "0", 1) != 1) fail(to, HOST, "cannot enter", spec.cgroups[at]);
         close(fd);
@@ -202,11 +232,27 @@ static void become_user(int to) {
     if (setresuid(spec.uid, spec.uid, spec.uid) < 0) fail(to, HOST, "cannot become the job's user", NULL);
 }
 
-static void run_command(int go, int to, int out_end, int err_end, pid_t parent) {
+/* Like fork, with the child in its cgroup from the first. To enter one later makes the kernel wait until every
+ * processor has passed through a quiet state, 8 ms and more on an idle machine. *`is_in`: whether it worked. */
+static pid_t fork_into_group(int *is_in) {
+    int folder = spec.into ? open(spec.into, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    *is_in = 1;
+    if (folder >= 0) {
+        struct clone_args how = {
+            .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)folder};
+        pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof how);
+        if (pid != 0) close(folder);
+        if (pid >= 0) return pid;
+    }
+    *is_in = 0;
+    return fork();
+}
+
+static void run_command(int go, int to, int out_end, int err_end, pid_t parent, int is_in) {
     sigset_t none;
     char byte;
     setsid();
-    enter_cgroups(to);
+    enter_cgroups(to, is_in);
     for (int at = 0; at < spec.limit_count; at++)
         if (prlimit(0, (__rlimit_resource_t)spec.limits[at].resource, &spec.limits[at].value, NULL) < 0)
             fail(to, HOST, "cannot set a limit", NULL);
@@ -246,17 +292,22 @@ static int make_pipe(int pair[2], struct stream *stream) {
 /* 0 once the command runs; otherwise `ending` says why not. */
 static int start_command(void) {
     int go[2], failed[2], out_pipe[2], err_pipe[2], error;
-    if ((error = open_output(&out, spec.out, &spec))) return refuse(JOB, spec.out, error), -1;
+    if (spec.out_dir) put_off(&out, spec.out);
+    else if ((error = open_output(&out, spec.out, &spec))) return refuse(JOB, spec.out, error), -1;
     if (spec.err && (error = open_output(&err, spec.err, &spec))) return refuse(JOB, spec.err, error), -1;
     if (make_pipe(go, NULL) < 0 || make_pipe(failed, NULL) < 0 || make_pipe(out_pipe, &out) < 0)
         return refuse(HOST, "pipe", errno), -1;
     if (spec.err && make_pipe(err_pipe, &err) < 0) return refuse(HOST, "pipe", errno), -1;
+    if (spec.own_group && mkdir(spec.own_group, 0755) < 0 && errno != EEXIST)
+        return refuse(HOST, spec.own_group, errno), -1;
     pid_t parent = getpid();
-    main_pid = fork();
+    int is_in;
+    main_pid = fork_into_group(&is_in);
     if (main_pid < 0) return refuse(HOST, "fork", errno), -1;
     if (main_pid == 0) {
         close(go[1]);
-        run_command(go[0], failed[1], out_pipe[1], spec.err ? err_pipe[1] : out_pipe[1], parent);
+        run_command(go[0], failed[1], out_pipe[1], spec.err ? err_pipe[1] : out_pipe[1], parent,
+                    is_in);
     }
     close(go[0]), close(failed[1]), close(out_pipe[1]);
     if (spec.err) close(err_pipe[1]);
@@ -275,9 +326,9 @@ static int start_command(void) {
 static int take_lock(void) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) return 5;
-    if (fcntl(fd, F_SETLK, &whole) < 0) return 3;
-    return access("void", F_OK) == 0 || access("start", F_OK) == 0 || access("exit", F_OK) == 0 ? 4 : 0;
+    if (fd < 0) return UNRECORDED;
+    if (fcntl(fd, F_SETLK, &whole) < 0) return HELD;
+    return access("void", F_OK) == 0 || access("start", F_OK) == 0 || access("exit", F_OK) == 0 ? BEFORE : SUPERVISED;
 }
 
 static int open_signals(void) {
@@ -288,19 +339,36 @@ static int open_signals(void) {
     return signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* Whether the service has taken all there was to tell; it is given a while to make room. */
+static int is_heard(void) {
+    int64_t until = now_ms() + PATIENCE_MS;
+    send_news();
+    while (news >= 0 && untold_count && now_ms() < until) {
+        struct pollfd room = {news, POLLOUT, 0};
+        poll(&room, 1, (int)PATIENCE_MS);
+        send_news();
+    }
+    return news >= 0 && !untold_count;
+}
+
 static int finish(void) {
     struct rusage usage;
+    char text[1024];
     while (pump(&out, &spec, &ending.lost_bytes)) continue;
     while (pump(&err, &spec, &ending.lost_bytes)) continue;
     if (getrusage(RUSAGE_CHILDREN, &usage) == 0) ending.usage = usage;
-    while (write_exit(&ending) < 0) { /* a full disk: the answer is worth waiting for */
-        char text[64];
+    for (int turn = 0; spec.own_group && turn < 20 && rmdir(spec.own_group) < 0 && errno == EBUSY; turn++)
+        usleep(1000); /* the kernel may take a moment to let go of the last process */
+    while (write_exit(&ending, 0) < 0) { /* a full disk: the answer is worth waiting for */
         snprintf(text, sizeof text, "unrecorded %s", strerror(errno));
-        tell(text);
+        tell(text, "");
         usleep(1000000);
     }
-    tell("over");
-    return 0;
+    describe_exit(&ending, text, sizeof text);
+    tell("over", text);
+    if (is_heard()) return SUPERVISED;
+    (void)!write_exit(&ending, 1);
+    return UNHEARD;
 }
 
 /* Nothing the service happened to have open may reach the job or be held open by us. */
@@ -309,31 +377,38 @@ static void close_others(unsigned from) {
     for (long fd = from, end = sysconf(_SC_OPEN_MAX); fd < end; fd++) close((int)fd); /* before Linux 5.9 */
 }
 
-int main(int count, char **words) {
-    if (count < 2 || chdir(words[1]) < 0) return 5;
-    close_others(count > 2 ? 4 : 3);
-    if (count > 2) { /* always 3: all beyond is closed */
-        news = 3;
-        fcntl(news, F_SETFD, FD_CLOEXEC);
-        fcntl(news, F_SETFL, O_NONBLOCK);
-    }
+int supervise(char *text, size_t size, uint64_t number, int to) {
+    serial = number;
+    news = to;
     int signals = open_signals();
     int taken = take_lock();
     if (taken) return taken;
-    if (mkfifo("control", 0600) < 0 && errno != EEXIST) return 5;
+    if (mkfifo("control", 0600) < 0 && errno != EEXIST) return UNRECORDED;
     int control = open("control", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (control < 0 || signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) return 5;
-    if (read_spec("spec", &spec) < 0) refuse(HOST, "spec", EINVAL);
+    if (control < 0 || signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) return UNRECORDED;
+    if ((text ? parse_spec(text, size, &spec) : read_spec("spec", &spec)) < 0) refuse(HOST, "spec", EINVAL);
     /* the groups are for the job and for the files opened in its name; who is not root keeps its own */
     else if (spec.has_user && geteuid() == 0 && setgroups((size_t)spec.group_count, spec.groups) < 0)
         refuse(HOST, "cannot set groups", errno);
     else if (start_command() == 0) {
         (void)!write_running();
-        tell("started");
+        tell("started", "");
         if (spec.time_ms > 0) time_at = began + spec.time_ms;
         watch(signals, control);
         return finish();
     }
     while (!reap()) kill_all(main_pid, &spec), usleep(1000);
     return finish();
+}
+
+int main(int count, char **words) {
+    if (count < 2) return UNRECORDED;
+    if (!strcmp(words[1], "--nursery") && count > 2) {
+        close_others(5);
+        return run_nursery(words[2], 3, 4);
+    }
+    if (chdir(words[1]) < 0) return UNRECORDED;
+    close_others(3);
+    int status = supervise(NULL, 0, 0, -1);
+    return status == UNHEARD ? SUPERVISED : status;
 }

@@ -1,0 +1,232 @@
+"""What a loop's watcher knows of the future: expected starts, how right they were, and what that promises.
+
+It sees every event, learns how long jobs run and how much longer than guessed they waited, and after a turn
+guesses for those who were submitted in it and still wait. It changes nothing: without it every run is the
+same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from aliquot.control.predicting import Budget, Guess, predict
+from aliquot.core.events import Ended, Event, Evicting, Granted, JobCancelled, JobSubmitted, Outcome
+from aliquot.core.ids import JobId
+from aliquot.core.jobs import Bound, Job
+from aliquot.core.memo import Memo
+from aliquot.core.promise import (
+    Crowding,
+    CrowdRules,
+    Promise,
+    crowding_of,
+    least_speed,
+    promise_of,
+)
+from aliquot.core.queueing.estimate import History, Like
+from aliquot.core.queueing.outlook import (
+    Expected,
+    Interval,
+    Outlook,
+    PredictedStart,
+    Unsaid,
+    Verified,
+)
+from aliquot.core.records import Frozen
+from aliquot.core.settings import Settings
+from aliquot.core.turns import line_up
+from aliquot.core.units import FULL
+from aliquot.core.world import World
+
+LEARNT: Final = 20_000
+"""Turns that an explanation may spend on guesses for earlier jobs; then it goes on with what it knows."""
+
+QUICK: Final = Budget(most=32)
+"""For the many guesses of a long run: from this many waiting jobs on, counts will do where they can."""
+
+MakeBudget = Callable[[], Budget]
+
+
+class InLine(NamedTuple):
+    """Places count from 1: among all who wait, and among those of the same queue."""
+
+    position: int
+    waiting: int
+    queue_position: int
+    queue_waiting: int
+
+
+class Foresight:
+    """Watches one loop. Call `look` after every turn; ask `expect` between turns.
+
+    `budget` is for each look, `asked` for each answer of `expect` (None: the same). `allowance`: turns that
+    looks may take in all (None: no limit); then newcomers are not guessed for any more. With `keep`
+    everybody's expected start is in `table` after a look, the bounds of those who have any in `promises`, and
+    how full the pool is in `crowding`; they are replaced, never changed.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        budget: MakeBudget = lambda: QUICK,
+        *,
+        asked: MakeBudget | None = None,
+        allowance: int | None = None,
+        keep: bool = False,
+        rules: CrowdRules = CrowdRules(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self.settings, self.rules = settings, rules
+        self.history, self.verified = History(), Verified()
+        self.table: dict[JobId, Expected] = {}
+        self.promises: dict[JobId, Promise] = {}
+        self.crowding: Crowding | None = None
+        self.is_stale = False
+        self._budget, self._asked = budget, budget if asked is None else asked
+        self._allowance, self._keep = allowance, keep
+        self._outlook = Outlook()
+        self._fresh: dict[JobId, None] = {}
+        self._said: dict[JobId, tuple[Interval | None, int]] = {}
+        self._runs: dict[JobId, tuple[Job, int]] = {}
+
+    def resume(self, world: World) -> None:
+        """Begin with what runs in `world`; its waiting jobs are guessed for at the next look."""
+        for job in sorted(world.grants):
+            record = world.jobs[job]
+            self._runs[job] = (record.job, record.granted_ms)
+        self.is_stale = True
+        self._fresh = dict.fromkeys(key[3] for key in world.freeze().pending)
+
+    def see(self, events: Sequence[Event], world: World) -> None:
+        """Learn from what has happened."""
+        self.is_stale = True
+        for event in events:
+            match event:
+                case JobSubmitted():
+                    self._fresh[event.job.id] = None
+                case Granted():
+                    self._granted(event, world)
+                case JobCancelled():
+                    self._forget(event.job)
+                case Evicting():
+                    self._runs.pop(event.job, None)
+                case Ended():
+                    self._ended(event)
+
+    def look(self, world: World, now: int) -> None:
+        """Guess for those who came in the last turn and still wait; refresh what is kept for all."""
+        fresh = [job for job in self._fresh if job in world.jobs and job not in world.grants]
+        self._fresh.clear()
+        self.is_stale = False
+        if self._keep:
+            self._refresh(world, now, fresh)
+        elif fresh and self._allowance != 0:
+            budget = self._budget()
+            if self._allowance is not None:
+                budget = budget._replace(turns=min(budget.turns, self._allowance))
+            found = predict(world, self.settings, now, fresh, budget, self.estimate)
+            if self._allowance is not None:
+                self._allowance = max(0, self._allowance - found.turns)
+            self._begin(found.starts, now)
+
+    def expect(self, world: World, now: int, jobs: Collection[JobId]) -> dict[JobId, Expected]:
+        """When each of the waiting `jobs` is expected to start."""
+        found = predict(world, self.settings, now, jobs, self._asked(), self.estimate)
+        return {job: self._expected(found.starts.get(job), now, is_cut=found.is_cut) for job in jobs}
+
+    def promise(self, job: Job, now: int, expected: Expected | None) -> Promise | None:
+        """What can be said of the bounds of a waiting job; None where it has none."""
+        return promise_of(job, now, expected, least_speed(job)) if job.bound != Bound() else None
+
+    def kept(self, job: Job, started_ms: int) -> Promise | None:
+        """The same of one that has started."""
+        return self.promise(job, started_ms, Expected.exactly(started_ms))
+
+    def report(self) -> PredictedStart:
+        """How right the intervals were."""
+        return self.verified.report()
+
+    def estimate(self, job: Job) -> int | None:
+        """The user's word, else what jobs like it needed, in the middle; None where nothing is known."""
+        if job.estimate_ms is not None:
+            return job.estimate_ms
+        guess = self.history.guess(_like(job))
+        return None if guess is None else guess.ms
+
+    def _refresh(self, world: World, now: int, fresh: Sequence[JobId]) -> None:
+        frozen = world.freeze()
+        waiting = [key[3] for key in frozen.pending]
+        found = predict(world, self.settings, now, waiting, self._budget(), self.estimate)
+        starts, is_cut = found.starts, found.is_cut
+        self.table = {job: self._expected(starts.get(job), now, is_cut=is_cut) for job in waiting}
+        self._begin({job: starts[job] for job in fresh if job in starts}, now)
+        said = {job: self.promise(world.jobs[job].job, now, expected) for job, expected in self.table.items()}
+        self.promises = {job: promise for job, promise in said.items() if promise is not None}
+        since = None if self.crowding is None else self.crowding.since_ms
+        self.crowding = crowding_of(busy_share(frozen), since, now, tuple(self.promises.values()), self.rules)
+
+    def _begin(self, guesses: dict[JobId, Guess], now: int) -> None:
+        for job, guess in guesses.items():
+            self._said[job] = (self._outlook.interval(guess.at_ms - now, now), now)
+        for job, guess in guesses.items():
+            self._outlook.begin(job, guess.at_ms - now, now)
+
+    def _expected(self, guess: Guess | None, now: int, *, is_cut: bool) -> Expected:
+        if guess is None:
+            return Expected(unsaid=Unsaid.TOO_FAR if is_cut else Unsaid.NO_END)
+        seen = len(self._outlook)
+        found = self._outlook.interval(guess.at_ms - now, now)
+        if found is None:
+            return Expected(guess.at_ms, guess.method, seen=seen)
+        low, middle, high = (now + wait for wait in found)
+        held, jobs = self.verified.held_milli, len(self.verified)
+        return Expected(guess.at_ms, guess.method, None, low, middle, high, held, jobs, seen)
+
+    def _granted(self, event: Granted, world: World) -> None:
+        self._fresh.pop(event.job, None)
+        said = self._said.pop(event.job, None)
+        if said is not None:
+            interval, since = said
+            self._outlook.end(event.job, event.at)
+            self.verified.note(interval, event.at - since)
+        record = world.jobs.get(event.job)
+        if record is not None:
+            self._runs[event.job] = (record.job, event.at)
+
+    def _ended(self, event: Ended) -> None:
+        """Who failed or was lost says nothing of how long such jobs run; who succeeded does."""
+        run = self._runs.pop(event.job, None)
+        if run is not None and event.outcome is Outcome.SUCCEEDED:
+            self.history.learn(_like(run[0]), event.at - run[1])
+
+    def _forget(self, job: JobId) -> None:
+        self._fresh.pop(job, None)
+        self._runs.pop(job, None)
+        if self._said.pop(job, None) is not None:
+            self._outlook.forget(job)
+
+
+def find_places(world: Frozen, settings: Settings, now: int, memo: Memo) -> dict[JobId, InLine]:
+    """Where each waiting job stands, in the order that a plan made now looks at them."""
+    order = line_up(memo.standing.turns(world, settings, now))
+    counts = Counter(world.jobs[job].job.queue for job in order)
+    seen: Counter[str] = Counter()
+    places = {}
+    for at, job in enumerate(order, start=1):
+        queue = world.jobs[job].job.queue
+        seen[queue] += 1
+        places[job] = InLine(at, len(order), seen[queue], counts[queue])
+    return places
+
+
+def busy_share(world: Frozen) -> int | None:
+    """Milli of the cards that may be used on which something is booked; None where there are none."""
+    usable = sum(int(np.bitwise_count(chunk.usable).sum()) for chunk in world.chunks)
+    idle = sum(int(np.bitwise_count(chunk.usable & chunk.idle).sum()) for chunk in world.chunks)
+    return FULL * (usable - idle) // usable if usable else None
+
+
+def _like(job: Job) -> Like:
+    return Like(job.user, job.queue, sum(request.cards for request in job.members))

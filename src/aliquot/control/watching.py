@@ -1,0 +1,167 @@
+"""Looks at the cards again and again, and brings about what follows: verdicts are `core.health`'s.
+
+Who uses more memory than he was granted for longer than is tolerated is ended, and nobody else. What foreign
+processes take is not offered; broken cards take no new work. A look that fails changes nothing; what was seen
+last counts for a while and is then unknown.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from aliquot.core.errors import DriverError
+from aliquot.core.events import CardsCrowded, CardsFaulty, Event
+from aliquot.core.health import (
+    Held,
+    Over,
+    Reading,
+    broken_cards,
+    close_exclusive,
+    find_over,
+    find_taken,
+    still_over,
+)
+from aliquot.core.ids import CardId, JobId, NodeId
+from aliquot.core.records import Frozen
+
+REASON: Final = "MemoryLimit"
+"""Why a job was ended that used more memory of a card than it was granted."""
+
+
+class Pace(NamedTuple):
+    """How often to look, for how long a look counts, and how long an excess is tolerated; milliseconds."""
+
+    interval_ms: int = 2_000
+    stale_ms: int = 10_000
+    tolerance_ms: int = 10_000
+
+
+class Eyes(Protocol):
+    """What can be known of this machine's cards. Used by one thread."""
+
+    def look(self, at: int) -> Sequence[Reading]:
+        """Every card now, its processes with their jobs. Raises DriverError."""
+        ...
+
+    def listen(self, timeout_ms: int) -> Sequence[tuple[CardId, int | None]]:
+        """Critical errors (Xids, None: it stopped answering) since the last call; waits for one until then.
+
+        Raises DriverError, at once.
+        """
+        ...
+
+    def unusable(self) -> Sequence[CardId]:
+        """Cards that nobody may use as they are set now."""
+        ...
+
+    def exclusive(self) -> Sequence[CardId]:
+        """Cards that let in one process only."""
+        ...
+
+
+class Watch:
+    """A thread that looks. `tell` hands on events, `end` ends an attempt of a job for a reason."""
+
+    def __init__(
+        self,
+        eyes: Eyes,
+        node: NodeId,
+        frozen: Callable[[], Frozen],
+        now: Callable[[], int],
+        tell: Callable[[Event], object],
+        end: Callable[[JobId, int, str], object],
+        pace: Pace = Pace(),  # noqa: B008  # a value
+    ) -> None:
+        self._eyes, self._node, self._frozen, self._now = eyes, node, frozen, now
+        self._tell, self._end, self.pace = tell, end, pace
+        self._since: Mapping[tuple[JobId, CardId], int] = {}
+        self._xids: dict[CardId, frozenset[int]] = {}
+        self._seen: tuple[int, tuple[Reading, ...]] = (0, ())
+        self._ended: set[tuple[JobId, int]] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="aliquot-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for it; but not for a driver that does not answer."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(_LEAVE_S)
+
+    def readings(self) -> dict[CardId, Reading]:
+        """The last look, by card; empty where it is too long ago to count."""
+        at, readings = self._seen
+        return {} if self._now() - at > self.pace.stale_ms else {one.card: one for one in readings}
+
+    def look(self) -> None:
+        """One look and what follows."""
+        world = self._frozen()
+        record = world.nodes.get(self._node)
+        if record is None:
+            return
+        now = self._now()
+        try:
+            readings = tuple(self._eyes.look(now))
+        except DriverError:
+            return
+        self._seen = (now, readings)
+        full = {card.uuid: card.model.usable_mib for card in record.node.cards}
+        held = held_of(world, self._node)
+        broken = broken_cards(readings, self._xids, self._eyes.unusable())
+        taken = close_exclusive(
+            find_taken(readings, held, full), self._eyes.exclusive(), readings, held, full
+        )
+        if set(broken) & set(full) != record.faulty:
+            self._tell(CardsFaulty(0, self._node, tuple(card for card in broken if card in full)))
+        if tuple(taken) != record.crowd:
+            self._tell(CardsCrowded(0, self._node, tuple((one[0], one[1], one[2]) for one in taken)))
+        self._end_over(world, find_over(readings, held), now)
+
+    def _end_over(self, world: Frozen, over: Sequence[Over], now: int) -> None:
+        self._since, due = still_over(self._since, over, now, self.pace.tolerance_ms)
+        for one in due:
+            record = world.jobs.get(one.job)
+            if record is not None and (one.job, record.attempt) not in self._ended:
+                self._ended.add((one.job, record.attempt))
+                self._end(one.job, record.attempt, REASON)
+        self._ended = {key for key in self._ended if key[0] in world.jobs}
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.look()
+            end = self._now() + self.pace.interval_ms
+            while not self._stop.is_set() and (left := end - self._now()) > 0:
+                if self._hear(min(left, _PATIENCE_MS)):
+                    break
+
+    def _hear(self, timeout_ms: int) -> bool:
+        """Listen; True where something was heard that wants a look at once."""
+        try:
+            faults = self._eyes.listen(timeout_ms)
+        except DriverError:
+            self._stop.wait(timeout_ms / 1000)
+            return False
+        for card, xid in faults:
+            if xid is not None:
+                self._xids[card] = self._xids.get(card, frozenset()) | {xid}
+        return bool(faults)
+
+
+_PATIENCE_MS: Final = 250  # how long `stop` may have to wait, where the driver answers
+_LEAVE_S: Final = 2.0
+
+
+def held_of(world: Frozen, node: NodeId) -> list[Held]:
+    """What each job holds of each card of `node`."""
+    return [
+        Held(job, card, place.vector.memory, place.vector.compute, place.whole)
+        for job, grants in world.grants.items()
+        for place in (grant.placement for grant in grants)
+        if place.node == node
+        for card in place.cards
+    ]

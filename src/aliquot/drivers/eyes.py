@@ -1,0 +1,74 @@
+"""Implements `control.watching.Eyes` over an inventory: what it samples, with each process's job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from aliquot.core.errors import DriverError
+from aliquot.core.health import Process, Reading
+from aliquot.core.ids import CardId, JobId
+from aliquot.drivers.nvml.readings import CardSample, ComputeMode, Found, Inventory, Watch
+
+MODES_S: Final = 60.0  # how often it is asked how cards are set, which costs more than a sample
+_EXCLUSIVE: Final = {ComputeMode.EXCLUSIVE_PROCESS, ComputeMode.EXCLUSIVE_THREAD}
+
+
+class CardEyes:
+    """`found` is the last detection of `inventory`; `job_of` names the job that a pid belongs to.
+
+    How cards are set is asked again every `modes_s` seconds.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        found: Found,
+        job_of: Callable[[int], JobId | None],
+        modes_s: float = MODES_S,
+    ) -> None:
+        self._inventory, self._found, self._job_of, self._modes_s = inventory, found, job_of, modes_s
+        self._watch: Watch | None = None
+        self._asked = time.monotonic()
+
+    def look(self, at: int) -> Sequence[Reading]:
+        """Every card that was found once, now; one that is not there any more is lost. Raises DriverError."""
+        if time.monotonic() - self._asked > self._modes_s:
+            self._asked = time.monotonic()
+            detection = self._inventory.detect()
+            if isinstance(detection, Found) and _uuids(detection) == _uuids(self._found):
+                self._found = detection
+        readings = {sample.uuid: self._reading(sample) for sample in self._inventory.sample(at).cards}
+        return [readings.get(card) or Reading(card, lost=True) for card in _uuids(self._found)]
+
+    def listen(self, timeout_ms: int) -> Sequence[tuple[CardId, int | None]]:
+        """Critical errors. Raises DriverError, at once."""
+        if self._watch is None:
+            self._watch = self._inventory.watch()
+        try:
+            return [(fault.card, fault.xid) for fault in self._watch.wait(timeout_ms)]
+        except DriverError:
+            self._watch = None
+            raise
+
+    def unusable(self) -> Sequence[CardId]:
+        """Prohibited, or cut."""
+        return self._found.not_whole
+
+    def exclusive(self) -> Sequence[CardId]:
+        """Those that let in one process."""
+        return [card.uuid for card in self._found.cards if card.compute_mode in _EXCLUSIVE]
+
+    def _reading(self, sample: CardSample) -> Reading:
+        processes = None
+        if sample.processes is not None:
+            processes = tuple(
+                Process(one.pid, one.memory_mib, one.sm_percent, self._job_of(one.pid))
+                for one in sample.processes
+            )
+        return Reading(sample.uuid, sample.used_mib, sample.gpu_percent, processes, sample.lost)
+
+
+def _uuids(found: Found) -> tuple[CardId, ...]:
+    return tuple(card.uuid for card in found.cards)

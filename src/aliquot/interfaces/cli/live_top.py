@@ -1,0 +1,103 @@
+"""The live view: cards and jobs as they are, drawn anew every few seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from aliquot.control.errors import UnavailableError
+from aliquot.control.live import Remote
+from aliquot.control.views import CardView, JobSummary, Site
+from aliquot.core.units import format_memory, format_ms
+from aliquot.interfaces.cli.live_text import in_use, users_of
+
+ROWS: Final = 30  # of jobs; the rest is counted
+BAR: Final = 10
+_STYLE: Final = {"running": "green", "pending": "yellow", "starting": "cyan", "stopping": "magenta"}
+
+
+def watch_site(remote: Remote, every_s: float, *, once: bool) -> None:
+    """Draw until interrupted; `once`: print what there is and leave."""
+    if once:
+        Console(highlight=False).print(draw_site(remote))
+        return
+    try:
+        with Live(draw_site(remote), auto_refresh=False, screen=True) as live:
+            while True:
+                time.sleep(every_s)
+                live.update(_draw_anyway(remote), refresh=True)
+    except KeyboardInterrupt:
+        typer.echo("", err=True)
+
+
+def draw_site(remote: Remote) -> RenderableType:
+    """One picture. Raises UnavailableError."""
+    site, cards, jobs = remote.site(), remote.gpus(), remote.jobs(over=False)
+    return Group(_head(site, cards, jobs), _card_table(cards), _job_table(jobs))
+
+
+def _draw_anyway(remote: Remote) -> RenderableType:
+    """A service that goes away for a while comes back."""
+    try:
+        return draw_site(remote)
+    except UnavailableError as error:
+        return Text(str(error), style="red")
+
+
+def _head(site: Site, cards: Sequence[CardView], jobs: Sequence[JobSummary]) -> Text:
+    waiting = sum(job.phase == "pending" for job in jobs)
+    granted = sum(1000 - card.free_compute_milli for card in cards)
+    known = [card.busy_percent for card in cards if card.busy_percent is not None]
+    busy = f"{sum(known) / len(known):.0f} %" if known else "not known"
+    return Text(
+        f"aliquot {site.version}   {granted / 1000:g} of {len(cards)} cards granted, busy {busy}"
+        f"   {len(jobs) - waiting} running, {waiting} waiting   {time.strftime('%H:%M:%S')}"
+    )
+
+
+def _card_table(cards: Sequence[CardView]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("CARD", "MODEL", "STATE", "GRANTED", "", "FREE MEMORY", "IN USE", "ON IT"):
+        table.add_column(name, no_wrap=name != "ON IT")
+    for card in cards:
+        granted = 1000 - card.free_compute_milli
+        table.add_row(
+            str(card.index),
+            card.model,
+            Text(card.state, style="" if card.state == "ok" else "red"),
+            _bar(granted),
+            f"{granted / 10:g} %",
+            format_memory(card.free_memory_mib),
+            in_use(card),
+            users_of(card),
+        )
+    return table
+
+
+def _job_table(jobs: Sequence[JobSummary]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("JOB", "NAME", "USER", "QUEUE", "CARDS", "PHASE", "FOR"):
+        table.add_column(name, no_wrap=True)
+    now = time.time_ns() // 1_000_000
+    ordered = sorted(jobs, key=lambda job: job.phase == "pending")
+    for job in ordered[:ROWS]:
+        since = now - (job.started_ms or job.submitted_ms)
+        table.add_row(
+            job.id, job.name, job.user, job.queue, str(job.cards),
+            Text(job.phase, style=_STYLE.get(job.phase, "")), format_ms(max(0, since) // 1000 * 1000),
+        )  # fmt: skip  # as the heading
+    if len(ordered) > ROWS:
+        table.add_row("...", f"{len(ordered) - ROWS} more")
+    return table
+
+
+def _bar(milli: int) -> Text:
+    full = min(BAR, -(-milli * BAR // 1000))
+    return Text("\u2588" * full, style="green") + Text("\u2591" * (BAR - full), style="dim")

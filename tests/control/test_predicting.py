@@ -1,0 +1,204 @@
+"""Predicted starts: the plan played forward on a copy, or counted; what is touched is nothing."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from aliquot.bootstrap import make_sim
+from aliquot.control.predicting import Budget, count_forward, play_forward, predict
+from aliquot.control.whatif import Run
+from aliquot.core.events import Event, Granted
+from aliquot.core.ids import JobId
+from aliquot.core.image import image_of
+from aliquot.core.jobs import After, Array, Stop
+from aliquot.core.queueing.outlook import Method
+from aliquot.core.queues import Queue
+from aliquot.core.room.backfill import EASY
+from aliquot.core.settings import Backfill, Discipline, Preemption, Settings
+from aliquot.core.workload import Offer
+from aliquot.core.world import World
+from tests.support.build import a_job, a_node, a_request, a_scenario, an_offer
+from tests.support.planning import PLAIN, carried_out, settings
+from tests.support.same import same_world
+from tests.support.worlds import WorldBuilder
+
+MINUTE = 60_000
+FEW = examples(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=(
+        Phase.explicit,
+        Phase.reuse,
+        Phase.generate,
+    ),  # a story of forty turns does not shrink in useful time
+)
+POLICIES = {
+    "best effort": settings(),
+    "strict": settings(discipline=Discipline.STRICT),
+    "easy": settings(backfill=EASY),
+    "backfill": settings(backfill=Backfill(overdue_ms=60 * MINUTE, overdue_wide_ms=30 * MINUTE)),
+    "queues": settings(queues=(Queue("a"), Queue("b")), backfill=Backfill()),
+    "preemption": settings(preemption=Preemption()),
+}
+
+
+class Grants:
+    """Notes when each job first got its room."""
+
+    def __init__(self) -> None:
+        self.at: dict[JobId, int] = {}
+
+    def see(self, events: list[Event] | tuple[Event, ...], world: World) -> None:
+        for event in events:
+            if isinstance(event, Granted):
+                self.at.setdefault(event.job, event.at)
+
+
+def drawn(random: Random, jobs: int = 14) -> list[Offer]:
+    """Jobs of all kinds that come within an hour and run exactly as long as they say."""
+    offers, at = [], 0
+    for seq in range(jobs):
+        at += random.randrange(8 * MINUTE)
+        runs = random.randrange(1, 90 * MINUTE)
+        ask: list[object] = [a_request(random.choice((1, 1, 2, 4, 8)))]
+        if random.random() < 0.2:
+            ask = [a_request(1, compute=random.choice((250, 500)), memory=20_000)]
+        if random.random() < 0.2:
+            ask = [a_request(4)] * random.randrange(2, 4)
+        more: dict[str, object] = {"stop": Stop(stop_ms=0)}
+        if seq and random.random() < 0.15:
+            more["after"] = (After(JobId(f"j{random.randrange(seq)}")),)
+        if random.random() < 0.2:
+            more["array"] = Array("many", 8, 2)
+        job = a_job(
+            f"j{seq}", ask, at=at, seq=seq, priority=random.randrange(3), queue=random.choice("ab"),  # type: ignore[arg-type]  # requests
+            estimate_ms=runs, **more,
+        )  # fmt: skip  # what it is, then how it behaves
+        offers.append(an_offer(job, runs))
+    return offers
+
+
+def begun(offers: list[Offer], how: Settings, until_ms: int) -> tuple[Run, Grants]:
+    """Three machines, and the run up to `until_ms`."""
+    grants = Grants()
+    run = Run(a_scenario([a_node(f"n{at}", 8) for at in range(3)], offers), how, make_sim, (grants,))
+    for _ in run.turns(until_ms):
+        pass
+    return run, grants
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@FEW
+@given(random=st.randoms(use_true_random=False))
+def test_exact_estimates_and_no_newcomers_give_what_then_happens(name: str, random: Random) -> None:
+    how = POLICIES[name]
+    offers = drawn(random)
+    run, grants = begun(offers, how, offers[-1].job.submitted_ms + random.randrange(20 * MINUTE))
+    waiting = {key[3] for key in run.world.freeze().pending}
+    before = dict(grants.at)
+    found = play_forward(run.world, how, run.loop.clock.now(), waiting - before.keys(), Budget(5000))
+    run.finish()
+    then = {job: at for job, at in grants.at.items() if job in waiting and job not in before}
+    assert {job: guess.at_ms for job, guess in found.starts.items()} == then
+    assert not found.is_cut
+
+
+@FEW
+@given(random=st.randoms(use_true_random=False))
+def test_looking_ahead_touches_neither_the_world_nor_what_happens_next(random: Random) -> None:
+    how = POLICIES["backfill"]
+    offers = drawn(random)
+    middle = offers[len(offers) // 2].job.submitted_ms
+    run, grants = begun(offers, how, middle)
+    quiet, expected = begun(offers, how, middle)
+    before = image_of(run.world)
+    waiting = [key[3] for key in run.world.freeze().pending]
+    predict(run.world, how, run.loop.clock.now(), waiting)
+    count_forward(run.world.freeze(), how, run.loop.clock.now(), waiting)
+    assert image_of(run.world) == before
+    run.finish()
+    quiet.finish()
+    assert same_world(run.world.freeze(), quiet.world.freeze())
+    assert grants.at == expected.at
+
+
+def waiting_site() -> WorldBuilder:
+    """A card that is busy for an hour, and two who wait for it."""
+    site = WorldBuilder().node("n", 1).submit("busy", estimate_ms=60 * MINUTE)
+    carried_out(site)
+    return site.started("busy").submit("a", estimate_ms=10 * MINUTE).submit("b", estimate_ms=5 * MINUTE)
+
+
+def starts(site: WorldBuilder, how: Settings = PLAIN, *names: str, **more: Any) -> dict[str, int]:
+    """Minutes at which the named (or both) are predicted to start."""
+    wanted = [JobId(name) for name in names or ("a", "b")]
+    found = predict(site.world, how, site.at, wanted, **more)
+    return {job: guess.at_ms // MINUTE for job, guess in found.starts.items()}
+
+
+def test_jobs_start_one_after_the_other_as_what_runs_ends() -> None:
+    assert starts(waiting_site()) == {"a": 60, "b": 70}
+
+
+def test_the_order_is_that_of_the_policy() -> None:
+    assert starts(waiting_site(), settings(backfill=Backfill())) == {"b": 60, "a": 65}
+
+
+def test_what_has_no_end_is_waited_for_without_one() -> None:
+    site = WorldBuilder().node("n", 1).submit("busy")
+    carried_out(site)
+    site.submit("a", estimate_ms=MINUTE)
+    assert starts(site, PLAIN, "a") == {}
+    assert starts(site, PLAIN, "a", estimate_of=lambda job: job.estimate_ms or 7 * MINUTE) == {"a": 7}
+
+
+def test_a_job_that_outran_its_estimate_ends_later_not_never() -> None:
+    assert starts(waiting_site().later(90 * MINUTE), PLAIN, "a") == {"a": 90 + 91}
+
+
+def test_a_start_that_was_not_confirmed_and_an_end_that_was_not_seen_count() -> None:
+    site = WorldBuilder().nodes(2, 1).submit("new", estimate_ms=30 * MINUTE).submit("old", estimate_ms=MINUTE)
+    carried_out(site)
+    site.started("old").stopping("old").submit("a", estimate_ms=MINUTE).submit("b", estimate_ms=MINUTE)
+    assert starts(site) == {"a": 0, "b": 1}
+
+
+def test_a_spent_budget_leaves_the_rest_to_counts_or_unknown() -> None:
+    site = waiting_site()
+    wanted = [JobId("a"), JobId("b")]
+    counted = predict(site.world, PLAIN, 0, wanted, Budget(0))
+    assert {guess.method for guess in counted.starts.values()} == {Method.COUNTS}
+    assert {job: guess.at_ms // MINUTE for job, guess in counted.starts.items()} == {"a": 60, "b": 70}
+    site.submit("slice", a_request(compute=500), estimate_ms=MINUTE)
+    cut = predict(site.world, PLAIN, 0, wanted, Budget(0))
+    assert (cut.starts, cut.is_cut) == ({}, True)
+    assert predict(site.world, PLAIN, 0, wanted, Budget(99, lambda: True)).is_cut
+
+
+@pytest.mark.parametrize("how", [settings(backfill=EASY), settings(discipline=Discipline.STRICT)])
+@FEW
+@given(random=st.randoms(use_true_random=False))
+def test_counts_agree_with_the_plan_where_cards_are_alike(how: Settings, random: Random) -> None:
+    """One machine and jobs of whole cards: nothing but the order decides."""
+    offers = []
+    for seq in range(12):
+        runs = random.randrange(1, 90) * MINUTE
+        job = a_job(f"j{seq}", cards=random.choice((1, 2, 4, 8)), at=seq, seq=seq, estimate_ms=runs)
+        offers.append(an_offer(job, runs))
+    run = Run(a_scenario([a_node("n", 8)], offers), how, make_sim)
+    for _ in run.turns(20):
+        pass
+    waiting = [key[3] for key in run.world.freeze().pending]
+    now = run.loop.clock.now()
+    played = play_forward(run.world, how, now, waiting).starts
+    counted = count_forward(run.world.freeze(), how, now, waiting).starts
+    assert {job: guess.at_ms for job, guess in counted.items()} == {
+        job: guess.at_ms for job, guess in played.items()
+    }

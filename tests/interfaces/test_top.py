@@ -1,0 +1,57 @@
+"""The live view: one picture of a running service."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+from tests.support.service import LiveService, environment
+
+
+def test_top_shows_cards_and_jobs() -> None:
+    with LiveService() as service:
+        job = service.submit("sleep 60", gpus=2, name="train")
+        service.submit("sleep 60", gpus=8, name="large")
+        service.until_running(job)
+        done = service.run("top", "--once")
+        assert done.code == 0, done.err
+        head, *rows = done.out.splitlines()
+        assert "2 of 8 cards granted" in head
+        assert "1 running, 1 waiting" in head
+        assert any("train" in row and "running" in row for row in rows)
+        assert any("large" in row and "pending" in row for row in rows)
+        service.client.cancel(job)
+
+
+def test_top_survives_a_restart_of_the_service_and_ends_at_an_interrupt() -> None:
+    with LiveService() as service:
+        here, there = os.openpty()
+        words = [sys.executable, "-m", "aliquot", "top", "--every", "0.2"]
+        variables = environment() | {"ALIQUOT_SOCKET": str(service.socket), "TERM": "xterm"}
+        with subprocess.Popen(words, env=variables, stdout=there, stderr=subprocess.PIPE) as watching:
+            os.close(there)
+            read_until(here, b"cards granted")
+            service.kill()
+            read_until(here, b"no service answers")
+            service.start()
+            read_until(here, b"cards granted")
+            watching.send_signal(signal.SIGINT)
+            _, err = watching.communicate(timeout=20)
+        os.close(here)
+        assert (watching.returncode, b"Traceback" in err) == (0, False), err
+
+
+def read_until(terminal: int, words: bytes) -> None:
+    """Take what is drawn until it says `words`."""
+    seen = b""
+    while words not in seen:
+        seen += os.read(terminal, 4096)
+
+
+def test_run_under_a_key_is_one_job() -> None:
+    with LiveService() as service:
+        first = service.run("run", "--detach", "--key", "night", "--", "sleep", "60").out
+        assert service.run("run", "--detach", "--key", "night", "--", "sleep", "60").out == first
+        service.client.cancel(first.strip())

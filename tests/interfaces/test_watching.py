@@ -1,0 +1,166 @@
+"""A running service on simulated NVML cards and real processes: what is measured, and what follows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+
+from aliquot.client import Submission
+from tests.support.command import ROOT
+from tests.support.local import wait_for
+from tests.support.nvml.build import CannotBuildError, build_library
+from tests.support.nvml.state import VARIABLE, SimulatedNvml
+from tests.support.service import LiveService
+
+MIB: Final = "MiB"
+QUICK: Final = ("--watch", "0.1s", "--tolerance", "0.3s")
+
+
+class Watched(LiveService):
+    """A service on the machine `sim`, and programs that use its cards."""
+
+    def __init__(self, sim: SimulatedNvml, *options: str) -> None:
+        variables = {name: sim.env()[name] for name in ("LD_LIBRARY_PATH", VARIABLE)}
+        super().__init__(*(options or QUICK), shape=None, **variables)
+        self.sim = sim
+
+    def occupy(self, memory_mib: int, granted: str, seconds: float = 60, **more: Any) -> str:
+        """A job that is granted so much of one card, and uses as much as it likes."""
+        spec = {"gpu": {"count": 1, "memory": granted}}
+        words = program(memory_mib, seconds)
+        asked = Submission(
+            command=words, spec=spec, env=self.variables | PYTHON, cwd=str(ROOT), grace="0.5s", **more
+        )
+        return self.client.submit(asked)
+
+    def card(self, index: int = 0) -> Any:
+        """One card as `gpus` shows it."""
+        return self.client.gpus()[index]
+
+
+PYTHON: Final = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+
+
+def program(memory_mib: int, seconds: float = 60) -> tuple[str, ...]:
+    """The words that start a stand-in for a GPU program."""
+    module = (sys.executable, "-m", "tests.support.nvml.occupy")
+    return (*module, "--memory-mib", str(memory_mib), "--seconds", str(seconds), "--sm", "20")
+
+
+@contextmanager
+def a_foreigner(sim: SimulatedNvml, memory_mib: int, card: int) -> Iterator[int]:
+    """A process that no job is, on a card."""
+    with subprocess.Popen(
+        program(memory_mib),
+        cwd=ROOT,
+        env=sim.env(CUDA_VISIBLE_DEVICES=sim.uuid(card), **PYTHON),
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield process.pid
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def sim() -> Iterator[SimulatedNvml]:
+    try:
+        build_library()
+    except CannotBuildError as error:
+        pytest.skip(str(error))
+    with SimulatedNvml("a100-40x8") as machine:
+        yield machine
+
+
+def test_who_uses_more_than_he_was_granted_is_ended_and_his_neighbour_is_not(sim: SimulatedNvml) -> None:
+    with Watched(sim) as service:
+        good = service.occupy(8_000, "10GiB")
+        bad = service.occupy(16_000, "10GiB")
+        detail = service.client.wait(bad)
+        (ending,) = detail.attempts[0].exits
+        assert ending is not None
+        assert (detail.job.phase, ending.reason) == ("failed", "MemoryLimit")
+        assert service.client.job(good).job.phase == "running"
+        shared = detail.attempts[0].holds[0].cards
+        assert service.client.job(good).attempts[0].holds[0].cards == shared, "they were on one card"
+        service.client.cancel(good)
+
+
+def test_a_short_excess_is_tolerated(sim: SimulatedNvml) -> None:
+    with Watched(sim, "--watch", "0.1s", "--tolerance", "30s") as service:
+        job = service.occupy(16_000, "10GiB", seconds=1.0)
+        assert service.client.wait(job).job.phase == "succeeded"
+
+
+def test_what_a_job_uses_is_booked_to_it_and_what_others_use_is_not_offered(sim: SimulatedNvml) -> None:
+    with Watched(sim) as service:
+        job = service.occupy(5_000, "10GiB")
+        wait_for(lambda: service.card().jobs and service.card().jobs[0].used_mib == 5_000, "the job's use")
+        alone = service.card().free_memory_mib
+        with a_foreigner(sim, 6_000, card=0) as pid:
+            wait_for(lambda: service.card().foreign, "the foreigner")
+            (foreign,) = service.card().foreign
+            assert (foreign.pid, foreign.memory_mib, foreign.user) == (pid, 6_000, user())
+            wait_for(lambda: service.card().free_memory_mib <= alone - 6_000, "the offer to fall")
+            assert "foreign" in service.run("gpus").out
+        wait_for(lambda: service.card().free_memory_mib == alone, "the offer to rise")
+        service.client.cancel(job)
+
+
+def test_a_card_that_somebody_else_is_on_is_no_whole_card(sim: SimulatedNvml) -> None:
+    with Watched(sim) as service, a_foreigner(sim, 1_000, card=3):
+        wait_for(lambda: service.card(3).free_compute_milli < 1000, "the offer to fall")
+        job = service.submit("sleep 60", gpus=8)
+        wait_for(lambda: service.client.explain(job).wait is not None, "it to wait")
+        seven = service.submit("echo $CUDA_VISIBLE_DEVICES", gpus=7)
+        service.client.wait(seven)
+        assert sim.uuid(3) not in service.client.output(seven).body.decode()
+        service.client.cancel(job)
+
+
+def test_lost_cards_and_fatal_errors_take_no_new_work(sim: SimulatedNvml) -> None:
+    with Watched(sim) as service:
+        wait_for(lambda: service.card().used_mib is not None, "a look")
+        sim.lose(2)
+        sim.raise_xid(5, 95)
+        sim.raise_xid(6, 13)
+        wait_for(lambda: service.card(2).state == service.card(5).state == "faulty", "the verdict")
+        assert service.card(6).state == "ok", "a program's own fault"
+        job = service.submit("echo $CUDA_VISIBLE_DEVICES", gpus=6)
+        service.client.wait(job)
+        said = service.client.output(job).body.decode()
+        assert sim.uuid(2) not in said
+        assert sim.uuid(5) not in said
+
+
+def test_a_prohibited_card_is_no_capacity(sim: SimulatedNvml) -> None:
+    sim.set_card(1, compute_mode=2)
+    with Watched(sim) as service:
+        wait_for(lambda: service.card(1).state == "faulty", "the verdict")
+
+
+def test_an_exclusive_card_takes_one_job(sim: SimulatedNvml) -> None:
+    for card in range(8):
+        sim.set_card(card, compute_mode=3)
+    with Watched(sim) as service:
+        jobs = [service.occupy(1_000, "4GiB") for _ in range(3)]
+        for job in jobs:
+            service.until_running(job)
+        cards = {service.client.job(job).attempts[-1].holds[0].cards for job in jobs}
+        assert len(cards) == 3, "each has a card to itself, however much room there was"
+        for job in jobs:
+            service.client.cancel(job)
+
+
+def user() -> str:
+    """Whoever runs the tests."""
+    import getpass
+
+    return getpass.getuser()
