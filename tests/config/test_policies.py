@@ -20,6 +20,9 @@ from aliquot.config.spelling import list_policies, spell_ms, spell_policy
 from aliquot.core.settings import (
     HOUR_MS,
     Backfill,
+    Defrag,
+    ElasticRules,
+    Idling,
     Objectives,
     Order,
     Overrun,
@@ -188,8 +191,12 @@ def test_every_part_of_a_policy_without_a_preset(tmp_path: Path) -> None:
         "{order: {aging: 30m, agingCeiling: -2, halfLife: 0, bySize: true},"
         " backfill: {bySize: false, overdue: 6h, overdueWide: 3h, wideCards: 4, reservations: 4, first: 2,"
         " doubt: 1.5, passBlocked: false, byEnd: false}, overrun: {least: 5m, again: 0.25},"
-        " preemption: {lowerPriority: false, reclaim: false, spot: false, leastRun: 10m, grace: 0s,"
+        " preemption: {lowerPriority: false, acrossQueues: true, reclaim: false, spot: false,"
+        " leastRun: 10m, grace: 0s,"
         " mostVictims: 3, mostEvictions: 0, again: 2, perPlan: 5},"
+        " elasticity: {change: 0.2, dwell: 5m, evenness: 0.7},"
+        " defrag: {movesAnHour: 3, after: 1m, pause: 2s},"
+        " idling: {warnAfter: 1h, stopAfter: 2h, grace: 0s},"
         " rates: {T4: {compute: 0.4, month: 99.5}, a100-40gb: {compute: 1}}}",
     )
     assert found.order == Order(1_800_000, -2, 0, True)
@@ -205,7 +212,10 @@ def test_every_part_of_a_policy_without_a_preset(tmp_path: Path) -> None:
         by_end=False,
     )
     assert found.overrun == Overrun(300_000, 250)
-    assert found.preemption == Preemption(False, False, False, 600_000, 0, 3, 0, 2000, 5)
+    assert found.preemption == Preemption(False, True, False, False, 600_000, 0, 3, 0, 2000, 5)
+    assert found.elastic == ElasticRules(200, 300_000, 700)
+    assert found.defrag == Defrag(3, 60_000, 2000)
+    assert found.idling == Idling(HOUR_MS, 2 * HOUR_MS, 0)
     assert found.rates == Rates((("T4", 400), ("A100-SXM4-40GB", 1000)), (("T4", 9950),))
 
 

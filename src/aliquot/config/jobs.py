@@ -43,6 +43,7 @@ JOB: Final[Table] = {
     "run": Field(duration, "work_ms"),
     "estimate": Field(duration, "estimate_ms"),
     "patience": Field(duration, "patience_ms"),
+    "idleAfter": Field(duration, "idle_after_ms"),
     "busy": Field(level, "busy_milli"),
     "linked": Field(flag),
     "movable": Field(flag),
@@ -64,7 +65,7 @@ JOB: Final[Table] = {
 ARRAY: Final[Table] = {"size": Field(whole, required=True), "width": Field(whole)}
 OF_JOB: Final = ("priority", "queue", "user", "stage", "estimate_ms", "movable", "scatter", "spread", "spot")
 OF_STOP: Final = ("checkpoint_ms", "restart_ms", "stop_ms", "preemptible")
-OF_OFFER: Final = ("work_ms", "patience_ms", "busy_milli", "linked")
+OF_OFFER: Final = ("work_ms", "patience_ms", "busy_milli", "idle_after_ms", "linked")
 
 
 def read_job(word: str, spec: Item, known: Known, priorities: dict[str, int]) -> tuple[Offer, ...]:

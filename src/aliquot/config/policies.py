@@ -31,7 +31,10 @@ from aliquot.config.tree import Item, nearest
 from aliquot.core import units
 from aliquot.core.settings import (
     Backfill,
+    Defrag,
     Discipline,
+    ElasticRules,
+    Idling,
     MixSource,
     Objectives,
     Order,
@@ -130,6 +133,21 @@ PREEMPTION: Final[Table] = {
     "again": Field(thousandths, "again_milli"),
     "perPlan": Field(count(1, 10**6), "per_plan"),
 }
+ELASTICITY: Final[Table] = {
+    "change": Field(thousandths, "change_milli"),
+    "dwell": Field(moment, "dwell_ms"),
+    "evenness": Field(thousandths, "evenness_milli"),
+}
+DEFRAG: Final[Table] = {
+    "movesAnHour": Field(count(0, 10**6), "moves_an_hour"),
+    "after": Field(moment, "after_ms"),
+    "pause": Field(moment, "pause_ms"),
+}
+IDLING: Final[Table] = {
+    "warnAfter": Field(moment, "warn_after_ms"),
+    "stopAfter": Field(moment, "stop_after_ms"),
+    "grace": Field(moment, "grace_ms"),
+}
 RATE: Final[Table] = {"compute": Field(thousandths), "month": Field(money)}
 OBJECTIVES: Final[Table] = {
     goal: Field(level, f"{goal}_milli") for goal in ("performance", "utilisation", "fairness", "stability")
@@ -196,6 +214,9 @@ POLICY: Final[Table] = {
     "backfill": Field(_switched(BACKFILL)),
     "overrun": Field(lambda item: read_fields(item, OVERRUN)),
     "preemption": Field(_switched(PREEMPTION)),
+    "elasticity": Field(_switched(ELASTICITY), "elastic"),
+    "defrag": Field(_switched(DEFRAG)),
+    "idling": Field(_switched(IDLING)),
     "rates": Field(lambda item: item),
     "mix": Field(_mix),
     "rescue": Field(_rescue),
@@ -204,12 +225,16 @@ POLICY: Final[Table] = {
     "mechanisms": Field(_mechanisms),
     "engine": Field(one_of(["numba", "python"])),
 }
-PARTS: Final[dict[str, type[Order | Overrun | Backfill | Preemption | Rescue]]] = {
+Part = Order | Overrun | Backfill | Preemption | Rescue | ElasticRules | Defrag | Idling
+PARTS: Final[dict[str, type[Part]]] = {
     "order": Order,
     "overrun": Overrun,
     "rescue": Rescue,
     "backfill": Backfill,
     "preemption": Preemption,
+    "elastic": ElasticRules,
+    "defrag": Defrag,
+    "idling": Idling,
 }
 
 
@@ -224,6 +249,11 @@ def read_policy(spec: Item, names: ModelNames) -> Settings:
         if part in values:
             values[part] = _change(getattr(base, part) or kind(), values[part])
     settings = replace(base, **values)
+    idling = settings.idling
+    if idling is not None and idling.stop_after_ms < idling.warn_after_ms:
+        (spec.get("idling") or spec).fail("stopped before it is warned", "stopAfter no less than warnAfter")
+    if settings.elastic is not None and settings.elastic.evenness_milli < 1:
+        (spec.get("elasticity") or spec).fail("evenness is 0", "above 0, such as 0.5")
     backfill = settings.backfill
     if backfill is not None and backfill.first > backfill.reservations:
         (spec.get("backfill") or spec).fail(

@@ -19,6 +19,9 @@ from aliquot.config.policies import (
     ABOUT,
     BACKFILL,
     BUILTIN,
+    DEFRAG,
+    ELASTICITY,
+    IDLING,
     OBJECTIVES,
     ORDER,
     OVERRUN,
@@ -36,6 +39,9 @@ TABLES: Final[Mapping[str, Table]] = {
     "backfill": BACKFILL,
     "overrun": OVERRUN,
     "preemption": PREEMPTION,
+    "elasticity": ELASTICITY,
+    "defrag": DEFRAG,
+    "idling": IDLING,
     "rescue": RESCUE,
 }
 UNSAID: Final = "-"
