@@ -6,7 +6,6 @@ import contextlib
 import os
 import pwd
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -59,14 +58,13 @@ from aliquot.engines.local.payload import (
     encode_endings,
     encode_payload,
 )
-from aliquot.engines.local.places import leave_runtime, site_name
+from aliquot.engines.local.places import leave_runtime, make_runtime, site_name
 from aliquot.interfaces.api.server import serve
 from aliquot.reporting import CHANNEL
 
 KEEP_KIB: Final = 256 << 10  # of output in one file
 ATTEMPTS: Final = "attempts"
 KNOWN_S: Final = 60  # how long a user's groups are not asked for again
-SWITCH_S: Final = 0.001  # between two turns of threads: an answer need not wait for a long thought
 FOR_ALL, FOR_ONE = 0o666, 0o600  # who may connect; what one may do then depends on who one is
 
 
@@ -78,16 +76,16 @@ def serve_here(
     Raises PermanentError where there are no cards to serve, JournalError where the record cannot be used,
     SpecError for what was asked wrongly.
     """
-    sys.setswitchinterval(SWITCH_S)
     catalog = load_catalog()
     inventory = _inventory(ask.simulate, catalog)
     found = _detect(inventory)
     policy, settings = _find_policy(ask.policy)
     clock = LocalClock()
-    eyes = CardEyes(inventory, found, partial(_job_of, runtime / ATTEMPTS))
     is_root = os.geteuid() == 0
     exports: list[tuple[str, str]] = []
     with _open_journal(state) as journal, contextlib.ExitStack() as stack:
+        runtime = make_runtime(runtime, state)
+        eyes = CardEyes(inventory, found, partial(_job_of, runtime / ATTEMPTS))
         launcher, notes = _make_launcher(state, runtime, journal, clock, exports, eyes)
         launcher.grounds = _grounds(found, is_real=ask.simulate is None)
         stack.callback(_leave, launcher, runtime, state)
@@ -98,7 +96,7 @@ def serve_here(
             settings=settings,
             policy=policy,
             nodes=(found.node,),
-            read=partial(read_submission, catalog, settings),
+            read=partial(read_submission, catalog, settings, clock.now),
             exits=partial(_exits, journal),
             output=lambda job, attempt, member: launcher.output_of(GrantId(job, attempt, member)),
             signal=launcher.signal,
@@ -122,10 +120,14 @@ def serve_here(
 
 
 def read_submission(
-    catalog: HardwareCatalog, settings: Settings, asked: Submission, caller: Caller
+    catalog: HardwareCatalog,
+    settings: Settings,
+    now: Callable[[], int],
+    asked: Submission,
+    caller: Caller,
 ) -> tuple[Job, bytes]:
     """A job without id, and the local engine's payload as JSON. Raises SpecError that names the field."""
-    job = read_live_job(asked, catalog, settings)
+    job = read_live_job(asked, catalog, settings, now_ms=now())
     payload = check_payload(_payload(asked, caller, job))
     if job.estimate_ms is None and payload.time_ms is not None:
         job = replace(job, estimate_ms=payload.time_ms)

@@ -23,6 +23,7 @@ from aliquot.core.queueing.outlook import ENOUGH, Unsaid
 from aliquot.core.queues import Queue
 from aliquot.core.settings import Backfill
 from aliquot.core.workload import Scenario
+from aliquot.interfaces.cli.expectations import predicted_lines
 from tests.support.build import a_job, a_node, a_scenario, an_offer
 from tests.support.planning import PLAIN, carried_out, settings
 from tests.support.worlds import WorldBuilder
@@ -72,8 +73,10 @@ def test_a_run_is_the_same_with_and_without_predictions() -> None:
 
 
 def test_a_long_run_says_how_often_its_intervals_held() -> None:
-    told = experiments(busy_scenario()).simulate(PATHS, None, None, predict=True).predicted_start
+    result = experiments(busy_scenario()).simulate(PATHS, None, None, predict=True)
+    told = result.predicted_start
     assert told is not None
+    assert f"of {told.jobs} intervals held" in next(predicted_lines([result]))
     assert told.unsaid >= ENOUGH
     assert told.jobs > 20
     assert told.inside_milli is not None
@@ -137,7 +140,7 @@ def live_site() -> tuple[WorldBuilder, Lookout]:
     site = WorldBuilder().node("n", 1).submit("busy", estimate_ms=60 * MINUTE)
     carried_out(site)
     site.started("busy").submit("a", estimate_ms=MINUTE, bound=Bound(start_by_ms=30 * MINUTE))
-    return site, Lookout(PLAIN, site.world)
+    return site, Lookout(PLAIN, site.world, lambda: 0.0)
 
 
 def test_a_lookout_keeps_everybodys_start_and_the_bounds_in_danger() -> None:
@@ -161,6 +164,17 @@ def test_a_lookout_looks_seldom_and_only_where_something_happened() -> None:
     assert lookout.foresight.table is before
     assert lookout.look(site.world, APART_MS) is None
     assert lookout.foresight.table is not before
+
+
+def test_a_lookout_that_took_long_rests_long() -> None:
+    site, _ = live_site()
+    ticks = iter(range(100))
+    lookout = Lookout(PLAIN, site.world, lambda: float(next(ticks)))
+    assert lookout.look(site.world, 0) is None
+    lookout.foresight.see([], site.world)
+    wait = lookout.look(site.world, APART_MS)
+    assert wait is not None
+    assert wait >= 40_000 - APART_MS
 
 
 def test_a_lookout_that_fails_says_that_nothing_is_known() -> None:

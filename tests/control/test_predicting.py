@@ -78,7 +78,7 @@ def drawn(random: Random, jobs: int = 14) -> list[Offer]:
         if random.random() < 0.2:
             more["array"] = Array("many", 8, 2)
         job = a_job(
-            f"j{seq}", ask, at=at, seq=seq, priority=random.randrange(3), queue=random.choice("ab"),  # type: ignore[arg-type]  # requests
+            f"j{seq}", ask, at=at, seq=seq, priority=random.randrange(3), queue=random.choice("ab"),  # type: ignore[arg-type]  # both kinds are requests
             estimate_ms=runs, **more,
         )  # fmt: skip  # what it is, then how it behaves
         offers.append(an_offer(job, runs))
@@ -182,7 +182,20 @@ def test_a_spent_budget_leaves_the_rest_to_counts_or_unknown() -> None:
     assert predict(site.world, PLAIN, 0, wanted, Budget(99, lambda: True)).is_cut
 
 
-@pytest.mark.parametrize("how", [settings(backfill=EASY), settings(discipline=Discipline.STRICT)])
+def test_counts_stop_when_time_is_up_and_say_so() -> None:
+    site = waiting_site()
+    asked: list[int] = []
+
+    def is_spent() -> bool:
+        asked.append(len(asked))
+        return len(asked) > 2  # the present, then the hour's end
+
+    found = count_forward(site.frozen, PLAIN, 0, [JobId("a"), JobId("b")], Budget(is_spent=is_spent))
+    assert list(found.starts) == ["a"]
+    assert found.is_cut
+
+
+@pytest.mark.parametrize("how", [settings(), settings(discipline=Discipline.STRICT)])
 @FEW
 @given(random=st.randoms(use_true_random=False))
 def test_counts_agree_with_the_plan_where_cards_are_alike(how: Settings, random: Random) -> None:

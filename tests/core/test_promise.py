@@ -117,7 +117,10 @@ def test_the_least_speed_is_that_of_what_is_its_own() -> None:
     assert least_speed(a_job("whole")) == 1000
     assert least_speed(a_job("half", a_request(compute=500))) == 500
     assert least_speed(a_job("memory", a_request(memory=1000))) is None
-    assert least_speed(a_job("gang", [a_request(8)] * 2)) is None
+    assert least_speed(a_job("gang", [a_request(8)] * 2)) == 1000
+    assert least_speed(a_job("part", [a_request(8)] * 2, minimum=1)) is None
+    assert least_speed(a_job("anywhere", cards=8, scatter=True)) is None
+    assert least_speed(a_job("mixed", [a_request(1), a_request(compute=300)])) == 300
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,7 @@ def test_explain_a_waiting_job_with_reasons_that_add_up() -> None:
     assert done.out.splitlines() == [
         "training-0 waits at 30 min under policy whole-card-fifo: nothing that is free fits.",
         "  Place 1 of 3 in the queue.",
+        "  When it starts is unknown, because what it waits for has no known end.",
         "  1 node is too small even when empty",
         "  3 nodes lack free cards: 8 needed, at most 2 free",
         "  4 nodes in all.",

@@ -39,7 +39,8 @@ class Watched(LiveService):
         return self.client.submit(asked)
 
     def card(self, index: int = 0) -> Any:
-        """One card as `gpus` shows it."""
+        """One card as `gpus` shows it, once there are some."""
+        wait_for(self.client.gpus, "the cards")
         return self.client.gpus()[index]
 
 

@@ -38,9 +38,10 @@ NOT_LIVE: Final = (
     "scatter",
     "user",
     "stop",
+    "idleAfter",
 )
 # What `read_live_jobs` reads and a service that takes one job of one member at a time can't keep its word on.
-NOT_YET: Final = ("array", "members", "after", "afterOk", "elastic", "startBy", "finishBy")
+NOT_YET: Final = ("array", "members", "elastic")
 _HOW: Final = ("command", "cwd", "env", "umask", "time", "grace", "warn", "warnBefore", "retries")
 
 
@@ -93,11 +94,18 @@ def read_live_jobs(
     )
 
 
-def read_live_job(asked: Submission, shelf: Shelf, settings: Settings) -> Job:
-    """The same for a service that takes one job of one member, and knows neither the time nor other jobs."""
+def read_live_job(asked: Submission, shelf: Shelf, settings: Settings, *, now_ms: int = 0) -> Job:
+    """The same for a service that takes one job of one member and checks itself whom it waits for."""
     _refuse(asked, NOT_YET, "is not run by this service yet")
-    (job,) = read_live_jobs(asked, shelf, settings, now_ms=0, known_ids=())
+    (job,) = read_live_jobs(asked, shelf, settings, now_ms=now_ms, known_ids=_Anybody())
     return job
+
+
+class _Anybody(Container[str]):
+    """All ids there could be."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 def _refuse(asked: Submission, keys: Sequence[str], message: str) -> None:

@@ -79,13 +79,13 @@ def predict(
     frozen = world.freeze()
     countable = _is_countable(frozen)
     if countable and len(frozen.pending) > budget.most:
-        return count_forward(frozen, settings, now, wanted, estimate_of)
+        return count_forward(frozen, settings, now, wanted, budget, estimate_of)
     played = play_forward(world, settings, now, wanted, budget, estimate_of)
     if not played.is_cut or not countable:
         return played
     rest = [job for job in wanted if job not in played.starts]
-    counted = count_forward(frozen, settings, now, rest, estimate_of)
-    return Prediction({**counted.starts, **played.starts}, len(counted.starts) < len(rest), played.turns)
+    counted = count_forward(frozen, settings, now, rest, budget, estimate_of)
+    return Prediction({**counted.starts, **played.starts}, counted.is_cut, played.turns)
 
 
 def play_forward(
@@ -116,11 +116,13 @@ def count_forward(
     settings: Settings,
     now: int,
     wanted: Collection[JobId],
+    budget: Budget = Budget(),  # noqa: B008 - a frozen tuple
     estimate_of: EstimateOf = lambda job: job.estimate_ms,
 ) -> Prediction:
     """By counts of free cards per node: exact where cards are alike and asked for whole, without quotas.
 
-    A shared card counts as taken for good, and who waits for something else than room is left out.
+    A shared card counts as taken for good, and who waits for something else than room is left out. Of the
+    budget only `is_spent` counts.
     """
     jobs = [
         record.job
@@ -145,9 +147,9 @@ def count_forward(
         rules = backfill.FIFO if settings.discipline is Discipline.STRICT else backfill.SKIP
     asked = _column(at for at, job in enumerate(jobs) if job.id in wanted)
     running = _running_cards(world, settings, now, parts, estimate_of)
-    starts = backfill.foresee(now, size, free, running, waiting, rules, asked)
+    starts = backfill.foresee(now, size, free, running, waiting, rules, asked, budget.is_spent)
     found = {jobs[at].id: Guess(int(starts[at]), Method.COUNTS) for at in asked if 0 <= starts[at] < FAR}
-    return Prediction(found)
+    return Prediction(found, len(found) < len(asked) and budget.is_spent())
 
 
 class _Starts:

@@ -142,6 +142,8 @@ class Service:
 
     def _read(self, caller: Caller, asked: Submission) -> tuple[Job, bytes]:
         job, payload = self.parts.read(asked, caller)
+        for edge in job.after:
+            self.own(caller, edge.on)  # one waits for jobs one may see
         digest = digest_of(asked) if asked.key else ""
         raw = msgspec.Raw(payload)
         return job, encode_kept(

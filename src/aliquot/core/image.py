@@ -98,9 +98,9 @@ def world_of(image: WorldImage, *, window: int = 2000, half_life_ms: int = 0) ->
     for record in image.nodes:
         _add_node(world, record)
     for job in image.jobs:
+        world.edges.hold(job.job.id, job.waits_for)
         if job.phase is Phase.PENDING:
             world.lines.enter(job.job)
-            world.edges.hold(job.job.id, job.waits_for)
     return world
 
 

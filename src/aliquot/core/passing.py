@@ -45,6 +45,7 @@ class Pass:
         self._clearing: Clearing | None = None
         self._cleared = 0
         self._gathered = 0
+        self._refused: set[tuple[object, ...]] = set()  # what no job can start with in this pass
         self._changed: set[JobId] = set()
         self._blocked_first: list[JobRecord] = []
         self._tried: set[tuple[tuple[Request, ...], bool]] = set()
@@ -61,6 +62,9 @@ class Pass:
             held = hold_back(record, self._world, self._now, self._arrays)
             if held is not None:
                 self._hold_back(record, held)
+            elif _alike(record.job) in self._refused and not self._turns.is_closed:
+                self._steps.append(Wait(record.job.id, Gate.FIT))
+                self._turns.pass_over(record)
             elif self._turns.is_closed:
                 self._steps.append(Wait(record.job.id, Gate.ORDER))
                 self._turns.pass_over(record)
@@ -247,6 +251,7 @@ class Pass:
             self._turns.close(record)
         elif not self._turns.hold(record):
             if self._may_skip_alike(record):
+                self._refused.add(_alike(record.job))
                 self._turns.pass_over_alike(record)
             else:
                 self._drop_hopeless(record, job)
@@ -254,8 +259,10 @@ class Pass:
 
     def _may_skip_alike(self, record: JobRecord) -> bool:
         """Whether jobs like this one, behind it in its queue, cannot start in this pass either."""
-        settings = self._settings
-        return settings.backfill is None and settings.preemption is None and self._keeper.is_empty
+        rules, job = self._settings, record.job
+        plain = rules.backfill is None and rules.preemption is None and rules.defrag is None
+        movable = rules.rescue.share > 0 or (rules.scatter and job.scatter) or job.elastic is not None
+        return plain and not movable and job.least == len(job.members) and self._keeper.is_empty
 
     def _drop_hopeless(self, record: JobRecord, job: Job) -> None:
         """Once reservations are out, those like a job for which there is no room at all need no turn."""
@@ -287,6 +294,11 @@ class Pass:
 
     def _note_wake(self, at: int) -> None:
         self._wake = at if self._wake is None else min(self._wake, at)
+
+
+def _alike(job: Job) -> tuple[object, ...]:
+    """Jobs for which this is equal fit in the same places."""
+    return (job.members, job.scatter, job.spread, job.elastic, job.minimum)
 
 
 def hold_back(

@@ -106,14 +106,16 @@ def due_ms(job: Job) -> int | None:
 
 
 def least_speed(job: Job) -> int | None:
-    """Milli of full speed that `job` runs at whatever happens; None: its cards or its neighbours decide.
+    """Milli of its speed on cards of its own that `job` runs at whatever happens; None: it depends.
 
-    Whole cards of one node are its own; a slice has what compute it asks for, if it asks for any.
+    Whole cards are its own; a slice has what compute it asks for, if it asks for any. How wide an elastic
+    job or a gang that may start in part will be, and over what links a scattered one, is not known before.
     """
-    if job.scatter or any(request.cards > 1 for request in job.members) or len(job.members) > 1:
+    if job.scatter or job.elastic is not None or job.least < len(job.members):
         return None
-    (request,) = job.members
-    return FULL if request.whole or not request.cards else request.ask.compute_milli
+    shared = [request for request in job.members if request.cards and not request.whole]
+    asked = [request.ask.compute_milli for request in shared]
+    return None if None in asked else min((milli for milli in asked if milli is not None), default=FULL)
 
 
 def crowding_of(

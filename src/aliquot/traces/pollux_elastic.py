@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from aliquot.core.room.elastic import ElasticJob, share_cards
-from aliquot.core.settings import ElasticRules
 from aliquot.core.room.seats import Seats, seat_jobs
+from aliquot.core.settings import ElasticRules
 from aliquot.traces.published.pollux_model import CARDS_PER_NODE, NODES, Nodes, Run, Shape
 
 SIZES = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)

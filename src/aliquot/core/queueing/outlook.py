@@ -52,7 +52,6 @@ class Unsaid(Enum):
 
     NO_END = "no end"  # what would have to end first is not known ever to end
     TOO_FAR = "too far"  # not reached within the steps or the time allowed for looking ahead
-    NEVER = "never"  # it fits nowhere, ever
 
 
 class Expected(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ job must be over by the shadow even if it takes `doubt_milli` / 1000 times its e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -101,15 +102,17 @@ def foresee(
     waiting: Waiting,
     rules: Backfill = Backfill(),  # noqa: B008 - a frozen value
     wanted: I64 | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> I64:
     """[jobs] when each waiting job would start if nobody else came and all ended as expected; -1 if never.
 
     The pass of `now` included. A first guess for `queueing.outlook`, not a promise: newcomers may pass.
-    `wanted`: only these jobs are asked for, and the others may be left at -1.
+    `wanted`: only these jobs are asked for, and the others may be left at -1. So are those that are not
+    reached before `stop` says so, which is asked at every moment looked at.
     """
     starts = np.full(len(waiting.cards), -1, np.int64)
     left, free = np.arange(len(starts)), free.copy()
-    while len(left) and (wanted is None or (starts[wanted] < 0).any()):
+    while len(left) and (wanted is None or (starts[wanted] < 0).any()) and not stop():
         asked = Waiting(*(column[left] for column in waiting))
         found = decide(now, size, free, running, asked, rules)
         new = found.started

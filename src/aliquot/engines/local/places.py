@@ -9,8 +9,10 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from aliquot.engines.local.folders import boot_id
 from aliquot.engines.local.nursery import LOCK, await_end
 
+NOTE: Final = "runtime"  # in the state: of which boot, and where
 MEMORY: Final = (Path("/run"), Path("/dev/shm"))  # a folder there is taken only if it is ours
 
 
@@ -28,11 +30,25 @@ def find_runtime(state: Path, usual: Path | None = None) -> Path:
         return state
     if usual is not None and _is_memory(usual.parent):
         return usual
-    for parent in MEMORY:
-        folder = parent / site_name(state)
-        if _is_memory(parent) and _make_own(folder):
-            return folder
-    return usual or state
+    found = (parent / site_name(state) for parent in MEMORY if _is_memory(parent))
+    return next(found, usual or state)
+
+
+def make_runtime(runtime: Path, state: Path) -> Path:
+    """The folder, if it is ours alone to write in, else `state`: anyone may have made one of its name.
+
+    Of one boot it is always the same, however things have changed: jobs that run are looked for there.
+    """
+    note, boot = state / NOTE, boot_id()
+    with contextlib.suppress(OSError, ValueError):
+        noted, path = note.read_text(encoding="utf-8").split("\n", 1)
+        if noted == boot and (Path(path) == state or _make_own(Path(path))):
+            return Path(path)
+    chosen = runtime if runtime == state or _make_own(runtime) else state
+    beside = note.with_suffix(".new")
+    beside.write_text(f"{boot}\n{chosen}", encoding="utf-8")
+    beside.replace(note)
+    return chosen
 
 
 def leave_runtime(runtime: Path, state: Path, attempts: Path) -> None:
@@ -63,9 +79,9 @@ def _is_memory(path: Path) -> bool:
 
 
 def _make_own(folder: Path) -> bool:
-    """The folder, if it is ours alone to write in: anyone may have made one of its name before."""
+    """Whether the folder is there now, and nobody else may write in it."""
     try:
-        folder.mkdir(mode=0o711, exist_ok=True)
+        folder.mkdir(mode=0o711, parents=True, exist_ok=True)
         found = folder.lstat()
     except OSError:
         return False

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from aliquot.interfaces.api.app import make_app
 from aliquot.interfaces.api.bell import Bell
 from aliquot.interfaces.api.routes import Desk
 
+SWITCH_S: Final = 0.001  # between two turns of threads: an answer need not wait for a long thought
 _UCRED: Final = struct.Struct("=iII")  # pid, uid, gid
 _LONGEST: Final = 107  # bytes the kernel allows for the name of a socket
 
@@ -49,6 +51,7 @@ def serve(service: Service, path: Path, site: Site, on_ready: Callable[[], None]
     `mode`: permissions of the socket. Raises SpecError where `path` cannot be listened on, UnavailableError
     where the service could not go on by itself.
     """
+    sys.setswitchinterval(SWITCH_S)
     listening = listen(path, mode)
     try:
         asyncio.run(_serve(service, listening, site, on_ready))

@@ -21,7 +21,6 @@ _DAY: Final = 24 * _HOUR
 _UNSAID: Final[dict[Unsaid, str]] = {
     Unsaid.NO_END: "what it waits for has no known end",
     Unsaid.TOO_FAR: "it lies further ahead than was looked",
-    Unsaid.NEVER: "it fits nowhere",
 }
 _TERMS: Final[dict[Term, str]] = {
     Term.START_BY: "Start by",
@@ -102,7 +101,7 @@ def predicted_lines(results: Sequence[RunResult]) -> Iterator[str]:
             continue
         about = f"Predicted starts under {result.name}"
         if said.inside_milli is None or said.pinball_ms is None or said.width_ms is None:
-            yield f"{about}: too few jobs waited to make intervals ({said.unsaid:,} starts seen)."
+            yield f"{about}: too few jobs waited to make intervals; {said.unsaid:,} did and then started."
             continue
         yield (
             f"{about}: {said.inside_milli / 10:.1f} % of {said.jobs:,} intervals held, meant to hold 80 %; "

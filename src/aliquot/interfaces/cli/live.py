@@ -178,15 +178,17 @@ def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
         All are read before the first is submitted. Whether bounds (startBy, finishBy, speedFloor) can be met
         is said on standard error.
         """
-        from aliquot.interfaces.cli.live_asks import BOUNDS, in_this_folder
+        from aliquot.interfaces.cli.live_asks import BOUNDS, in_this_folder, with_ids
         from aliquot.interfaces.cli.live_text import print_json, promised_lines
 
         doors = live()
         asked = [in_this_folder(job, doors.environment(), Path.cwd()) for job in doors.read_jobs(files)]
         remote = doors.connect(socket)
-        ids = []
+        ids: list[str] = []
+        id_of: dict[str, str] = {}
         for job in asked:
-            ids.append(remote.submit(job))
+            ids.append(remote.submit(with_ids(job, id_of)))
+            id_of[job.name] = ids[-1]
             if not json:
                 typer.echo(ids[-1])
             if BOUNDS & job.spec.keys():

@@ -107,3 +107,13 @@ def _pair(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise SpecError(f"{text!r} is no variable", field="--env", value=text, hint="NAME=VALUE")
     return name, value
+
+
+def with_ids(asked: Submission, id_of: Mapping[str, str]) -> Submission:
+    """`asked` waiting for ids, where it names jobs that were submitted before it from the same documents."""
+    waits = {
+        key: [id_of.get(name, name) for name in ([said] if isinstance(said, str) else said)]
+        for key in ("after", "afterOk")
+        if (said := asked.spec.get(key)) is not None
+    }
+    return replace(asked, spec={**asked.spec, **waits}) if waits else asked

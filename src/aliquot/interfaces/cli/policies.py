@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from aliquot.interfaces.cli.help import Command, examples
 from aliquot.interfaces.cli.options import JsonFlag
+
+if TYPE_CHECKING:  # loading what draws takes longer than all the rest of `--help`
+    from rich.table import Table
 
 Page = tuple[str, str, tuple[tuple[str, str, str], ...]]
 """A policy: its name, what it is, and rows of field, value, the value without it."""
@@ -79,6 +79,9 @@ def _plain(page: Page) -> dict[str, Any]:
 
 def _list_of(pages: Sequence[Page]) -> Table:
     """One row a policy; weights only where somebody weighed."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("policy", no_wrap=True)
     for goal in GOALS:
@@ -92,6 +95,9 @@ def _list_of(pages: Sequence[Page]) -> Table:
 
 def _table_of(page: Page) -> Table:
     """Every value; those that differ from the default are bold, with the default beside them."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for title in ("field", "value", "without it"):
         table.add_column(title, no_wrap=True)
@@ -109,6 +115,8 @@ def _print(table: Table, plain: Any, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.buffer.write(encode_json(plain))
     else:
+        from rich.console import Console
+
         console = Console()
         width = console.width if console.is_terminal else PIPE_WIDTH
         Console(width=width).print(table)
