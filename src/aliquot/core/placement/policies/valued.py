@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aliquot.core.columns import DIMS
-from aliquot.core.placement import scarcity, worth
+from aliquot.core.placement import scarcity, wide, worth
 from aliquot.core.placement.board import Board
 from aliquot.core.placement.cells import F64, I32, U32, Request, Scores, blank_scores
 from aliquot.core.placement.mix import DemandMix
@@ -235,8 +235,10 @@ class ValuePolicy:
         cpu = cpu if self.measure.fragments else worth.coarse(cpu)
         key = (profile, cpu, *codes)
         if key not in self._plain:
-            self._plain[key] = worth.value_plain(
-                self._tables, profile, cpu, codes, fragments=self.measure.fragments
+            self._plain[key] = (
+                worth.value_plain(self._tables, profile, cpu, codes, fragments=True)
+                if self.measure.fragments
+                else wide.value_wide(self._tables, profile, cpu, codes)
             )
         return self._plain[key]
 
