@@ -31,8 +31,9 @@ $(STAMP): pyproject.toml requirements/lock.txt scripts/make_venv.sh
 	@touch $@
 
 .PHONY: demo
-demo: setup ## the case: whole-card FIFO against binpack, slices and priority
+demo: setup ## the case: whole-card FIFO against binpack, slices and priority; then a service and a few jobs
 	@scripts/demo.sh
+	@scripts/demo_service.sh
 
 .PHONY: test
 test: setup ## the fast tests (SLOW=1: all)

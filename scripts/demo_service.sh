@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# A service on simulated cards: real processes, a real record, gone again at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+state=$(mktemp -d)
+aliquot() { .venv/bin/python -m aliquot "$@"; }
+title() { printf '\n== %s\n' "$1"; shift; printf '   %s\n' "$@"; printf '\n'; }
+
+title 'A service for one GPU server' \
+  'Eight simulated cards, real processes. On a machine with cards: aliquot up.'
+.venv/bin/python -m aliquot up --simulate a100-40x8 --state "$state" --socket "$state/api" > "$state/log" 2>&1 &
+service=$!
+trap 'kill "$service" 2>/dev/null || true; wait "$service" 2>/dev/null || true; rm -rf "$state"' EXIT
+for _ in $(seq 300); do
+  grep -q '^listening' "$state/log" && break
+  kill -0 "$service" 2>/dev/null || { cat "$state/log"; exit 1; }
+  sleep 0.2
+done
+
+echo '$ aliquot run --gpus 2 -- sh -c "echo cards: \$CUDA_VISIBLE_DEVICES"'
+aliquot run --socket "$state/api" --gpus 2 -- sh -c 'echo "cards: $CUDA_VISIBLE_DEVICES"'
+echo '$ aliquot submit examples/live.yaml'
+aliquot submit --socket "$state/api" examples/live.yaml
+echo '$ aliquot wait 3'
+aliquot wait --socket "$state/api" 3
+echo '$ aliquot jobs --all'
+aliquot jobs --socket "$state/api" --all
