@@ -19,8 +19,8 @@ done
 
 echo '$ aliquot run --gpus 2 -- sh -c "echo cards: \$CUDA_VISIBLE_DEVICES"'
 aliquot run --socket "$state/api" --gpus 2 -- sh -c 'echo "cards: $CUDA_VISIBLE_DEVICES"'
-echo '$ aliquot submit examples/live.yaml'
-aliquot submit --socket "$state/api" examples/live.yaml
+echo '$ aliquot submit examples/live/jobs.yaml'
+aliquot submit --socket "$state/api" examples/live/jobs.yaml
 echo '$ aliquot wait 3'
 aliquot wait --socket "$state/api" 3
 echo '$ aliquot jobs --all'

@@ -8,6 +8,7 @@ import pytest
 
 from aliquot.catalog import load_catalog
 from aliquot.config import load_scenario
+from aliquot.config.submissions import read_submissions
 from aliquot.core.jobs import Link
 from aliquot.core.slices import resolve_ask
 from aliquot.core.workload import Scenario, Standing
@@ -28,10 +29,16 @@ def count_cards(scenario: Scenario) -> int:
 
 
 def test_every_example_loads(examples: Path) -> None:
-    beside = {examples / "bare", examples / "history"}
+    beside = {examples / "bare", examples / "history", examples / "live"}
     folders = sorted({file.parent for file in examples.rglob("*.yaml")} - beside)
     assert len(folders) == 5
     assert all(load(folder).offers for folder in folders)
+
+
+def test_jobs_for_a_service_are_read_in_the_order_in_which_they_can_start(examples: Path) -> None:
+    first, second = read_submissions([examples / "live" / "jobs.yaml"])
+    assert (first.name, second.name) == ("prepare", "train")
+    assert second.spec["afterOk"] == ["prepare"]
 
 
 def test_the_case_is_the_calibrated_one(examples: Path) -> None:
