@@ -6,11 +6,13 @@ one model, and rates of compute and money differ by model; what they add up to i
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import immutables
 
 from aliquot.core.decay import Account, change_rate
 from aliquot.core.inventory import CardModel
-from aliquot.core.jobs import Job, asked_of
+from aliquot.core.jobs import Job, Request, asked_of
 from aliquot.core.records import Asked
 
 Usage = immutables.Map[tuple[str, str], Asked]
@@ -47,10 +49,11 @@ class Accounts:
             self.arrays = self.arrays.set(job.array.name, self.arrays.get(job.array.name, 0) + sign)
 
 
-def ask_of(job: Job, models: list[CardModel | None]) -> tuple[Asked, ...]:
-    """What `job` is charged for when its members get cards of `models`; None: a member gets no card."""
+@lru_cache(maxsize=1 << 14)
+def ask_of(members: tuple[Request, ...], models: tuple[CardModel | None, ...]) -> tuple[Asked, ...]:
+    """What `members` are charged for when they get cards of `models`; None: a member gets no card."""
     sums: dict[str, tuple[int, int]] = {}
-    for request, model in zip(job.members, models, strict=False):
+    for request, model in zip(members, models, strict=False):
         if model is None:
             continue
         milli, mib = asked_of(request, model)

@@ -91,7 +91,7 @@ def flavours_of(
     models = _accepted(job.members, kinds)
     found: list[Flavour] = []
     for model in models:
-        asked = ask_of(job, [_member_model(request, model, kinds) for request in job.members])
+        asked = ask_of(job.members, tuple(_member_model(request, model, kinds) for request in job.members))
         charge = charge_of(tree, amounts_of(asked, tree, rates, names))
         if all(charge != other.charge for other in found):
             found.append(Flavour(model.name, charge))

@@ -118,14 +118,14 @@ class Holdings:
         strained = over or not is_open or bool(bad or record.crowd)
         self.strained = self.strained | {record.row} if strained else self.strained - {record.row}
 
-    def _models(self, placements: tuple[Placement, ...], members: int) -> list[CardModel | None]:
+    def _models(self, placements: tuple[Placement, ...], members: int) -> tuple[CardModel | None, ...]:
         """The model each member got; the pieces of a scattered job are alike enough to count as the first."""
         models: list[CardModel | None] = []
         for placement in placements[:members]:
             record = self.nodes[placement.node]
             first = record.index_of[placement.cards[0]] if placement.cards else None
             models.append(None if first is None else record.node.cards[first].model)
-        return models
+        return tuple(models)
 
     def _seat_members(
         self, job: JobId, attempt: int, placements: tuple[Placement, ...], state: GrantState

@@ -62,7 +62,7 @@ class Pass:
             held = hold_back(record, self._world, self._now, self._arrays)
             if held is not None:
                 self._hold_back(record, held)
-            elif _alike(record.job) in self._refused and not self._turns.is_closed:
+            elif self._refused and _alike(record.job) in self._refused and not self._turns.is_closed:
                 self._steps.append(Wait(record.job.id, Gate.FIT))
                 self._turns.pass_over(record)
             elif self._turns.is_closed:

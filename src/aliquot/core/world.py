@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -160,23 +161,23 @@ class World(Holdings):
             self._turn(event.job, record.attempt, News.CANCELLED, event.at)
 
     def _granted(self, event: Granted) -> None:
-        if not self._turn(event.job, event.attempt, News.GRANTED, event.at):
+        record = self.jobs.get(event.job)
+        if record is None or record.phase is not Phase.PENDING or record.attempt != event.attempt:
             return
+        asked = self._asked(record.job, event.placements)
+        at = event.at
+        fields = {"asked": asked, "granted_ms": at, "resized_ms": at}
+        self._turn(event.job, event.attempt, News.GRANTED, at, **fields)
         self._seat_members(event.job, event.attempt, event.placements, GrantState.ASSUMED)
         self.tally = replace(self.tally, granted=self.tally.granted + 1)
-        record = self.jobs[event.job]
-        asked = self._charge(record.job, event.placements, event.at)
-        self.jobs = self.jobs.set(
-            event.job, replace(record, asked=asked, granted_ms=event.at, resized_ms=event.at)
-        )
+        self.accounts.open(record.job, asked, at)
         if record.job.elastic is not None:
             self._elastic[event.job] = None
 
-    def _charge(self, job: Job, placements: tuple[Placement, ...], at: int) -> tuple[Asked, ...]:
-        """Charge the queue of `job` for what it asks at the width it was granted."""
-        asked = ask_of(as_granted(job, placements), self._models(placements, len(job.members)))
-        self.accounts.open(job, asked, at)
-        return asked
+    def _asked(self, job: Job, placements: tuple[Placement, ...]) -> tuple[Asked, ...]:
+        """What `job` is charged for at the width it was granted."""
+        models = self._models(placements, len(job.members))
+        return ask_of(as_granted(job, placements).members, models)
 
     def _moved(self, event: Moved) -> None:
         record, grants = self.jobs.get(event.job), self.grants.get(event.job)
@@ -205,7 +206,8 @@ class World(Holdings):
             self._owed_moves.pop(grant.id, None)
         self._seat_members(event.job, event.attempt, event.placements, GrantState.RUNNING)
         self.accounts.close(record.job, record.asked, event.at)
-        asked = self._charge(record.job, event.placements, event.at)
+        asked = self._asked(record.job, event.placements)
+        self.accounts.open(record.job, asked, event.at)
         self.jobs = self.jobs.set(event.job, replace(record, asked=asked, resized_ms=event.at))
         self._owed_sizes[event.job] = None
 
@@ -270,8 +272,11 @@ class World(Holdings):
     def _tidied(self, event: Tidied) -> None:
         self.tally = replace(self.tally, tidied=event.asked_milli)
 
-    def _turn(self, job_id: JobId, attempt: int, news: News, at: int) -> bool:
-        """Move a job to its next phase and its grants with it; False where the table has no such move."""
+    def _turn(self, job_id: JobId, attempt: int, news: News, at: int, **more: Any) -> bool:
+        """Move a job to its next phase and its grants with it; False where the table has no such move.
+
+        `more` are further fields of its record where it holds something afterwards.
+        """
         record = self.jobs.get(job_id)
         if record is None or record.attempt != attempt:
             return False
@@ -288,7 +293,7 @@ class World(Holdings):
         self._owe(job_id, after, record)
         if after in lifecycle.HOLDING:
             self._mark(job_id, lifecycle.STATE_OF_PHASE[after])
-            self.jobs = self.jobs.set(job_id, replace(record, phase=after, since_ms=at))
+            self.jobs = self.jobs.set(job_id, replace(record, phase=after, since_ms=at, **more))
             return True
         self._free(job_id)
         if record.phase is not Phase.PENDING:

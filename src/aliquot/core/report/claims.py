@@ -154,7 +154,7 @@ class Claims:
         key = (job.members, tuple(models))
         asked = self._held.get(key)
         if asked is None:
-            asked = self._held[key] = ask_of(job, list(models))
+            asked = self._held[key] = ask_of(job.members, tuple(models))
         return self._open(job, asked, True, at)
 
     def drop(self, ticket: Ticket, at: int) -> None:
@@ -279,7 +279,7 @@ class Claims:
                 )
                 for request in job.members
             ]
-            asked = self._asked[job.members] = ask_of(job, models)
+            asked = self._asked[job.members] = ask_of(job.members, tuple(models))
         return asked
 
     def _models_of(self, placements: tuple[Placement, ...]) -> list[CardModel | None]:
