@@ -41,8 +41,8 @@ class Accounts:
             now = self.usage.get(key) or Asked(part.model, 0, 0)
             new = Asked(part.model, now.milli + sign * part.milli, now.mib + sign * part.mib)
             self.usage = self.usage.set(key, new) if new.milli or new.mib else self.usage.delete(key)
-        milli = sign * sum(part.milli for part in asked)
-        if self._half_life and milli:
+        if self._half_life and asked:
+            milli = sign * sum(part.milli for part in asked)
             account = self.past.get(job.queue, Account(since_ms=at))
             self.past = self.past.set(job.queue, change_rate(account, at, milli, self._half_life))
         if job.array is not None:

@@ -59,7 +59,9 @@ class Pass:
         # 1. in the order of the queues
         while (record := self._turns.first()) is not None:
             # 2. held back
-            held = hold_back(record, self._world, self._now, self._arrays)
+            job = record.job
+            free = not (record.waits_for or record.not_before_ms or job.array or record.doomed)
+            held = None if free else hold_back(record, self._world, self._now, self._arrays)
             if held is not None:
                 self._hold_back(record, held)
             elif self._refused and _alike(record.job) in self._refused and not self._turns.is_closed:

@@ -145,7 +145,7 @@ class World(Holdings):
         job = event.job
         if job.id in self.jobs or job.id in self.edges.over:
             return
-        held, doomed = self.edges.add(job)
+        held, doomed = self.edges.add(job) if job.after else ((), None)
         self.jobs = self.jobs.set(job.id, JobRecord(job, since_ms=event.at, waits_for=held, doomed=doomed))
         asked = sum(request.cards * (request.ask.compute_milli or FULL) for request in job.members)
         self.tally = replace(
@@ -289,7 +289,8 @@ class World(Holdings):
             after = Phase.CANCELLED
         if record.phase is Phase.PENDING:
             self.lines.leave(record.job)
-            self._open_up(job_id)
+            if self.kept:
+                self._open_up(job_id)
         self._owe(job_id, after, record)
         if after in lifecycle.HOLDING:
             self._mark(job_id, lifecycle.STATE_OF_PHASE[after])
