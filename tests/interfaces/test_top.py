@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 from tests.support.service import LiveService, environment
 
@@ -37,8 +38,16 @@ def test_top_survives_a_restart_of_the_service_and_ends_at_an_interrupt() -> Non
             read_until(here, b"no service answers")
             service.start()
             read_until(here, b"cards granted")
+            # who draws waits for somebody to read, so reading goes on until it is gone
+            drain = threading.Thread(target=read_all, args=(here,), daemon=True)
+            drain.start()
             watching.send_signal(signal.SIGINT)
-            _, err = watching.communicate(timeout=20)
+            try:
+                _, err = watching.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                watching.kill()
+                raise
+        drain.join(timeout=10)
         os.close(here)
         assert (watching.returncode, b"Traceback" in err) == (0, False), err
 
@@ -48,6 +57,15 @@ def read_until(terminal: int, words: bytes) -> None:
     seen = b""
     while words not in seen:
         seen += os.read(terminal, 4096)
+
+
+def read_all(terminal: int) -> None:
+    """Take what is drawn until nobody draws any more."""
+    try:
+        while os.read(terminal, 4096):
+            pass
+    except OSError:  # the other end is closed
+        return
 
 
 def test_run_under_a_key_is_one_job() -> None:
