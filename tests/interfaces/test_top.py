@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -33,20 +34,19 @@ def test_top_survives_a_restart_of_the_service_and_ends_at_an_interrupt() -> Non
         variables = environment() | {"ALIQUOT_SOCKET": str(service.socket), "TERM": "xterm"}
         with subprocess.Popen(words, env=variables, stdout=there, stderr=subprocess.PIPE) as watching:
             os.close(there)
-            read_until(here, b"cards granted")
-            service.kill()
-            read_until(here, b"no service answers")
-            service.start()
-            read_until(here, b"cards granted")
-            # who draws waits for somebody to read, so reading goes on until it is gone
-            drain = threading.Thread(target=read_all, args=(here,), daemon=True)
-            drain.start()
-            watching.send_signal(signal.SIGINT)
             try:
+                read_until(here, b"cards granted")
+                service.kill()
+                read_until(here, b"no service answers")
+                service.start()
+                read_until(here, b"cards granted")
+                # who draws waits for somebody to read, so reading goes on until it is gone
+                drain = threading.Thread(target=read_all, args=(here,), daemon=True)
+                drain.start()
+                watching.send_signal(signal.SIGINT)
                 _, err = watching.communicate(timeout=60)
-            except subprocess.TimeoutExpired:
+            finally:
                 watching.kill()
-                raise
         drain.join(timeout=10)
         os.close(here)
         assert (watching.returncode, b"Traceback" in err) == (0, False), err
@@ -56,6 +56,8 @@ def read_until(terminal: int, words: bytes) -> None:
     """Take what is drawn until it says `words`."""
     seen = b""
     while words not in seen:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        assert ready, f"nothing drawn for a minute, and no {words!r} in {seen!r}"
         seen += os.read(terminal, 4096)
 
 
