@@ -41,8 +41,7 @@ class Loop:
     ) -> None:
         self.cluster, self.clock, self.journal, self.settings = cluster, clock, journal, settings
         self.observers = observers
-        half_life = settings.order.half_life_ms if settings.queues else 0
-        self.world = World(window=settings.mix_window, half_life_ms=half_life)
+        self.world = World(window=settings.mix_window, half_life_ms=settings.past_half_life_ms)
         self.memo = Memo()
         self.explained: JobId | None = None  # a job whose placement should name its runner-up
         self.last_plan: Plan | None = None

@@ -97,7 +97,7 @@ def play_forward(
     estimate_of: EstimateOf = lambda job: job.estimate_ms,
 ) -> Prediction:
     """By the plan itself, on a copy of `world`."""
-    half_life = settings.order.half_life_ms if settings.queues else 0
+    half_life = settings.past_half_life_ms
     copy = world_of(image_of(world), window=settings.mix_window, half_life_ms=half_life)
     ahead = _forecast(copy.freeze(), settings, now, estimate_of)
     starts = _Starts(wanted)

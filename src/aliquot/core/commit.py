@@ -70,13 +70,6 @@ def check(plan: Plan, world: Frozen, at: int) -> Verdict:
     events: list[Event] = []
     refused: list[Refusal] = []
     for step in plan.steps:
-        if type(step) is Place:  # by far the most frequent
-            reason = _check_place(step, bench)
-            if reason is None:
-                events.append(Granted(at, step.job, step.attempt, step.placements))
-            else:
-                refused.append(Refusal(step, reason))
-            continue
         reason = _check(step, bench)
         if reason is not None:
             refused.append(Refusal(step, reason))
@@ -250,8 +243,6 @@ def _check_place(step: Place, bench: _Bench) -> str | None:
 
 
 def _book_all(step: Place, bench: _Bench) -> str | None:
-    if len(step.placements) == 1 and not bench.firm:
-        return _book(step.placements[0], bench.world, bench.draft)
     mark = bench.draft.mark() if len(step.placements) > 1 else None
     for placement in step.placements:
         reason = _kept_for_others(placement, step.job, bench) or _book(placement, bench.world, bench.draft)

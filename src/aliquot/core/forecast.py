@@ -289,13 +289,18 @@ class Forecast:
             for member, placement in enumerate(running.placements)
         )
         if placements != running.placements:
-            left = running.work_left_ms
-            if left is not None:
-                left = max(0, left - max(0, state.now - running.since_ms) * running.speed_milli // 1000)
+            left = self._left(running)
             self._run(
                 step.job, step.attempt, placements, left, self._speed(self._offer_of[step.job], placements)
             )
         state.fresh.append(Started(state.now, step.job, step.attempt))
+
+    def _left(self, running: Running) -> int | None:
+        """Work that is left now of an attempt under way; None: it never ends."""
+        if running.work_left_ms is None:
+            return None
+        ran = max(0, self.state.now - running.since_ms)
+        return max(0, running.work_left_ms - ran * running.speed_milli // 1000)
 
     def _resize(self, step: Resize) -> None:
         """Go on at another width after the pause that a restart takes; nothing is lost."""
@@ -305,9 +310,7 @@ class Forecast:
             return
         if step.placements != running.placements:
             offer = self._offer_of[step.job]
-            left = running.work_left_ms
-            if left is not None:
-                left = max(0, left - max(0, state.now - running.since_ms) * running.speed_milli // 1000)
+            left = self._left(running)
             speed = self._speed(offer, step.placements)
             self._run(step.job, step.attempt, step.placements, left, speed, offer.job.stop.restart_ms)
         state.fresh.append(Started(state.now, step.job, step.attempt))

@@ -16,7 +16,6 @@ A pass in numbers:
 
 from __future__ import annotations
 
-from aliquot.core.charging import narrowed
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.memo import Memo
@@ -58,7 +57,7 @@ def explain_wait(
         if said is not None and said.gate not in {Gate.FIT, Gate.ORDER}:
             return said
     desk = Desk(world, settings, memo)
-    job = narrowed(record.job, "")
+    job = record.job
     for at in largest_first(job.members):
         request = job.members[at]
         if desk.seat(request) is None:

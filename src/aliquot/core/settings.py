@@ -186,6 +186,11 @@ class Settings(msgspec.Struct, frozen=True):
     slices: tuple[SliceClass, ...] = ()
     engine: str = "numba"  # or "python": the plain twins, for small sites
 
+    @property
+    def past_half_life_ms(self) -> int:
+        """The half-life a world keeps past usage with; 0, so none is kept, where there are no queues."""
+        return self.order.half_life_ms if self.queues else 0
+
     def queue_priority(self, name: str) -> int:
         """Priority of the queue `name`; 0 where none is configured."""
         return next((queue.priority for queue in self.queues if queue.name == name), 0)

@@ -75,18 +75,13 @@ def stretch(
     """New widths of running elastic jobs, booked on the desk's draft, and the steps of those who start by it.
 
     `waiting` had no room in their turns; `seat` places one of them if it has now; `is_fixed` jobs are left as
-    they are. Widths are given up only
-    where somebody starts, or grows, by it.
+    they are. Widths are given up only where somebody starts, or grows, by it.
     """
-    rules = desk.settings.elastic
-    running = [] if rules is None else [job for job in _running(desk) if not is_fixed(job.record.job.id)]
-    if rules is None or not running:
+    running, shares = _shared_out(desk, now, waiting, is_fixed)
+    if not running:
         return []
-    shares = _shares(desk, running, waiting, rules, now)
     mark = desk.mark()
-    steps: list[Step] = [
-        _shrink(desk, job, width) for job, width in zip(running, shares, strict=False) if width < job.width
-    ]
+    steps = _shrink_all(desk, running, shares)
     started = [step for record in waiting if (step := seat(record)) is not None] if steps else []
     grown: list[Step] = []
     for job, width in zip(running, shares, strict=False):
@@ -104,20 +99,33 @@ def give_way(
     desk: Desk, now: int, record: JobRecord, seat: TryJob, is_fixed: Callable[[JobId], bool]
 ) -> list[Step]:
     """Narrower widths of running elastic jobs by which the job of `record` starts, and its Place."""
-    rules = desk.settings.elastic
-    running = [] if rules is None else [job for job in _running(desk) if not is_fixed(job.record.job.id)]
-    if rules is None or not running:
+    running, shares = _shared_out(desk, now, [record], is_fixed)
+    if not running:
         return []
-    shares = _shares(desk, running, [record], rules, now)
     mark = desk.mark()
-    steps: list[Step] = [
-        _shrink(desk, job, width) for job, width in zip(running, shares, strict=False) if width < job.width
-    ]
+    steps = _shrink_all(desk, running, shares)
     placed = seat(record) if steps else None
     if placed is None:
         desk.rollback(mark)
         return []
     return [*steps, placed]
+
+
+def _shared_out(
+    desk: Desk, now: int, waiting: Sequence[JobRecord], is_fixed: Callable[[JobId], bool]
+) -> tuple[list[_Stretchable], list[int]]:
+    """The running elastic jobs that may change, and the width each is to have."""
+    rules = desk.settings.elastic
+    running = [] if rules is None else [job for job in _running(desk) if not is_fixed(job.record.job.id)]
+    if rules is None or not running:
+        return [], []
+    return running, _shares(desk, running, waiting, rules, now)
+
+
+def _shrink_all(desk: Desk, running: list[_Stretchable], shares: list[int]) -> list[Step]:
+    return [
+        _shrink(desk, job, width) for job, width in zip(running, shares, strict=True) if width < job.width
+    ]
 
 
 def _running(desk: Desk) -> list[_Stretchable]:
