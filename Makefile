@@ -43,6 +43,15 @@ test: setup ## the fast tests (SLOW=1: all)
 test-slow: setup ## only the slow tests
 	@$(PY) -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal -m slow $(ARGS) || { code=$$?; test $$code -eq 5; }
 
+# Rounds of `make search`.
+ROUNDS ?= 10
+
+.PHONY: search
+search: setup ## the properties with new random examples, ROUNDS=10 times over
+	@for round in $$(seq $(ROUNDS)); do \
+	  ALIQUOT_SEARCH=1 $(PY) -m pytest -q -n $(JOBS) --maxprocesses 8 tests/properties -m '' $(ARGS) || exit; \
+	done
+
 .PHONY: check
 check: setup ## lint, format, types, layers
 	$(PY) -m ruff check .

@@ -16,10 +16,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import settings
 
 from aliquot.bootstrap import prepare
 
 prepare()
+# Two runs of the suite see the same examples; `make search` looks for new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", derandomize=False)
+settings.load_profile("search" if os.environ.get("ALIQUOT_SEARCH") else "same")
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")

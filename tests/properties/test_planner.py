@@ -17,7 +17,7 @@ from aliquot.core import commit
 from aliquot.core.planner import Memo, explain_wait, plan
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Discipline, Rescue, Settings
-from aliquot.core.steps import Gate, Place, Plan, Wait
+from aliquot.core.steps import Gate, Place, Plan, Wait, Withdraw
 from tests.support.histories import MIX, History
 from tests.support.invariants import broken_rules
 from tests.support.same import chunks_as_bytes, excess
@@ -140,7 +140,7 @@ def test_every_waiting_job_gets_one_step_and_planning_writes_nothing(random: Ran
     seen = history.world.freeze()
     before = chunks_as_bytes(seen.chunks)
     decided = plan(seen, history.how, history.at, history.memo)
-    about = [step.job for step in decided.steps if isinstance(step, (Place, Wait))]
+    about = [step.job for step in decided.steps if isinstance(step, (Place, Wait, Withdraw))]
     assert about == [key[3] for key in seen.pending]
     assert chunks_as_bytes(seen.chunks) == before
 
