@@ -16,9 +16,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from aliquot.client import Client, Submission
 from aliquot.core.errors import AliquotError
@@ -52,7 +54,11 @@ def main() -> None:
                 "load": load(),
             }
         ]
-        for what, submit in (("singles, jobs/s", submit_singles), ("one batch, jobs/s", submit_batch)):
+        for what, submit in (
+            ("singles, jobs/s", submit_singles),
+            ("one batch, jobs/s", submit_batch),
+            ("one array, jobs/s", submit_array),
+        ):
             rates = [rate(client, submit) for _ in range(ROUNDS)]
             rows.append(
                 {
@@ -107,6 +113,11 @@ def submit_batch(client: Client) -> None:
     client.submit_all([NOTHING] * JOBS)
 
 
+def submit_array(client: Client) -> None:
+    """All as one array."""
+    client.submit(replace(NOTHING, spec={**SPEC, "array": {"size": JOBS}}))
+
+
 def load() -> float:
     """Processes that wanted to run in the last minute, on average."""
     return round(os.getloadavg()[0], 1)
@@ -115,21 +126,39 @@ def load() -> float:
 @contextmanager
 def a_service() -> Iterator[Client]:
     """A service with a record of its own, on the disk of the folder for temporary files."""
-    with tempfile.TemporaryDirectory(prefix="aliquot-") as folder:
-        state = Path(folder) / "s"
-        client = Client(state / "aliquot.sock")
-        words = [sys.executable, "-m", "aliquot", "up", "--simulate", SHAPE, "--state", str(state)]
-        variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-        quiet = subprocess.DEVNULL
-        with subprocess.Popen(words, env=variables, stdout=quiet, stderr=quiet) as up:
-            try:
-                while not answers(client):
-                    if up.poll() is not None:
-                        raise SystemExit("the service did not start; 'aliquot up' says why")
-                    time.sleep(0.05)
-                yield client
-            finally:
-                up.terminate()
+    with tempfile.TemporaryDirectory(prefix="aliquot-") as folder, serve(Path(folder) / "s") as client:
+        yield client
+
+
+@contextmanager
+def serve(state: Path, shape: str = SHAPE, *options: str) -> Iterator[Client]:
+    """A service on `state` until the end of the context, when its jobs are over or given up."""
+    client = Client(state / "aliquot.sock")
+    words = [sys.executable, "-m", "aliquot", "up", "--simulate", shape, "--state", str(state), *options]
+    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(words, env=variables, stdout=quiet, stderr=quiet) as up:
+        try:
+            while not answers(client):
+                if up.poll() is not None:
+                    raise SystemExit("the service did not start; 'aliquot up' says why")
+                time.sleep(0.01)
+            yield client
+        finally:
+            give_up(client)
+            up.terminate()
+
+
+def give_up(client: Client) -> None:
+    """End what runs and start no more: nothing outlives a benchmark."""
+    with suppress(AliquotError):
+        for node in client.site().nodes:
+            client.drain(node)
+        while running := [job for job in client.jobs(over=False) if job.phase != "pending"]:
+            for job in running:
+                with suppress(AliquotError):
+                    client.cancel(job.id)
+            time.sleep(0.05)
 
 
 def answers(client: Client) -> bool:

@@ -7,8 +7,8 @@ aliquot() { .venv/bin/python -m aliquot "$@"; }
 title() { printf '\n== %s\n' "$1"; shift; printf '   %s\n' "$@"; printf '\n'; }
 
 title 'A service for one GPU server' \
-  'Eight simulated cards, real processes. On a machine with cards: aliquot up.'
-.venv/bin/python -m aliquot up --simulate a100-40x8 --state "$state" --socket "$state/api" > "$state/log" 2>&1 &
+  'Eight simulated cards, real processes, two queues. On a machine with cards: aliquot up examples/live/site.yaml'
+.venv/bin/python -m aliquot up examples/live/site.yaml --simulate a100-40x8 --state "$state" --socket "$state/api" > "$state/log" 2>&1 &
 service=$!
 trap 'kill "$service" 2>/dev/null || true; wait "$service" 2>/dev/null || true; rm -rf "$state"' EXIT
 for _ in $(seq 300); do
@@ -23,5 +23,11 @@ echo '$ aliquot submit examples/live/jobs.yaml'
 aliquot submit --socket "$state/api" examples/live/jobs.yaml
 echo '$ aliquot wait 3'
 aliquot wait --socket "$state/api" 3
+echo '$ aliquot run --queue vision --members 2 -- sh -c "echo rank \$ALIQUOT_RANK of \$ALIQUOT_SIZE meets at port \$MASTER_PORT"'
+aliquot run --socket "$state/api" --queue vision --members 2 -- sh -c 'echo "rank $ALIQUOT_RANK of $ALIQUOT_SIZE meets at port $MASTER_PORT"'
+echo '$ aliquot run --queue text --array 0-9%4 -- true'
+aliquot run --socket "$state/api" --queue text --array 0-9%4 -- true 2> /dev/null
+echo '$ aliquot queues'
+aliquot queues --socket "$state/api"
 echo '$ aliquot jobs --all'
 aliquot jobs --socket "$state/api" --all

@@ -12,7 +12,7 @@ from typing import Final
 
 from aliquot.client import Client
 from aliquot.control.live import Live, Ready, ServeAsk
-from aliquot.control.views import Submission
+from aliquot.control.views import SiteFile, Submission
 
 SOCKET: Final = "aliquot.sock"
 ROOT_STATE, ROOT_RUN = Path("/var/lib/aliquot"), Path("/run/aliquot")
@@ -24,6 +24,7 @@ def make_live() -> Live:
         connect=lambda path: Client(path or _usual_socket()),
         serve=_serve,
         read_jobs=_read_jobs,
+        read_files=_read_files,
         environment=lambda: dict(os.environ),
     )
 
@@ -43,6 +44,12 @@ def _read_jobs(paths: Sequence[Path]) -> list[Submission]:
     from aliquot.config.submissions import read_submissions
 
     return read_submissions(paths)
+
+
+def _read_files(paths: Sequence[Path]) -> tuple[SiteFile, ...]:
+    from aliquot.config.source import text_files
+
+    return tuple(SiteFile(name, text) for name, text in text_files(paths))
 
 
 def _own_state() -> Path:

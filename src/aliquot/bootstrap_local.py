@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
-import signal
-import time
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,20 +14,25 @@ import msgspec
 from msgspec.structs import replace
 
 from aliquot import __version__
+from aliquot.bootstrap_local_jobs import (
+    exits_of,
+    job_of,
+    payload_of,
+    read_submission,
+    user_name,
+    user_of_pid,
+)
 from aliquot.catalog import HardwareCatalog, load_catalog
-from aliquot.config import BUILTIN
-from aliquot.config.submissions import read_live_job
-from aliquot.control.kept import decode_kept
+from aliquot.config.live_site import read_live_site
+from aliquot.config.source import text_files
 from aliquot.control.live import Ready, ServeAsk
-from aliquot.control.naming import not_found
-from aliquot.control.parts import Parts
+from aliquot.control.parts import Parts, Rules
 from aliquot.control.service import COMPACT_EVERY, Service
-from aliquot.control.views import Caller, Exit, Site, Submission
+from aliquot.control.views import Caller, Configuration, Site, SiteFile
 from aliquot.control.watching import Pace
-from aliquot.core.errors import PermanentError, SpecError
+from aliquot.core.errors import AliquotError, PermanentError, SpecError
 from aliquot.core.ids import GrantId, JobId, NodeId, SiteId
-from aliquot.core.jobs import Job
-from aliquot.core.settings import MixSource, Settings
+from aliquot.core.settings import MixSource
 from aliquot.core.units import parse_duration
 from aliquot.drivers.eyes import CardEyes
 from aliquot.drivers.nvml import Found, Inventory, NvmlInventory
@@ -44,27 +47,13 @@ from aliquot.engines.local.confining import Grounds, read_grounds
 from aliquot.engines.local.errors import JournalFullError, JournalReadOnlyError
 from aliquot.engines.local.journal import SnapshotKeeper, SqliteJournal
 from aliquot.engines.local.launcher import Launcher, Places
-from aliquot.engines.local.leftovers import attempt_of
-from aliquot.engines.local.payload import (
-    Ending,
-    Limits,
-    Output,
-    Payload,
-    Stop,
-    User,
-    check_payload,
-    decode_endings,
-    decode_payload,
-    encode_endings,
-    encode_payload,
-)
+from aliquot.engines.local.payload import Ending, encode_endings
 from aliquot.engines.local.places import leave_runtime, make_runtime, site_name
 from aliquot.interfaces.api.server import serve
 from aliquot.reporting import CHANNEL
 
-KEEP_KIB: Final = 256 << 10  # of output in one file
 ATTEMPTS: Final = "attempts"
-KNOWN_S: Final = 60  # how long a user's groups are not asked for again
+REREAD_S: Final = 30.0
 FOR_ALL, FOR_ONE = 0o666, 0o600  # who may connect; what one may do then depends on who one is
 
 
@@ -76,16 +65,26 @@ def serve_here(
     Raises PermanentError where there are no cards to serve, JournalError where the record cannot be used,
     SpecError for what was asked wrongly.
     """
+    with open_service(ask, state, runtime) as (service, site):
+        ready = Ready(site, socket)
+        mode = FOR_ALL if os.geteuid() == 0 else FOR_ONE
+        reread = partial(_reread, ask) if ask.files else None
+        serve(service, socket, site, lambda: on_ready(ready), mode=mode, reread=reread)
+
+
+@contextlib.contextmanager
+def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Service, Site]]:
+    """The service of this machine, not started, and what to know of it. Raises as `serve_here`."""
     catalog = load_catalog()
     inventory = _inventory(ask.simulate, catalog)
     found = _detect(inventory)
-    policy, settings = _find_policy(ask.policy)
     clock = LocalClock()
-    is_root = os.geteuid() == 0
     exports: list[tuple[str, str]] = []
+    settle = partial(_settle, catalog, found)
     with _open_journal(state) as journal, contextlib.ExitStack() as stack:
+        rules, said = _first_rules(ask, journal, settle)
         runtime = make_runtime(runtime, state)
-        eyes = CardEyes(inventory, found, partial(_job_of, runtime / ATTEMPTS))
+        eyes = CardEyes(inventory, found, partial(job_of, runtime / ATTEMPTS))
         launcher, notes = _make_launcher(state, runtime, journal, clock, exports, eyes)
         launcher.grounds = _grounds(found, is_real=ask.simulate is None)
         stack.callback(_leave, launcher, runtime, state)
@@ -93,45 +92,83 @@ def serve_here(
             machine=LocalCluster(launcher, clock),
             clock=clock,
             record=journal,
-            settings=settings,
-            policy=policy,
+            rules=rules,
             nodes=(found.node,),
-            read=partial(read_submission, catalog, settings, clock.now),
-            exits=partial(_exits, journal),
+            read=partial(read_submission, catalog, clock.now),
+            exits=partial(exits_of, journal),
             output=lambda job, attempt, member: launcher.output_of(GrantId(job, attempt, member)),
             signal=launcher.signal,
-            user_name=_user_name,
+            user_name=user_name,
             uid=os.geteuid(),
             passing=(JournalFullError, JournalReadOnlyError),
             observers=(SnapshotKeeper(journal, every=COMPACT_EVERY),),
             eyes=eyes,
             end=launcher.stop,
-            user_of_pid=_user_of_pid,
+            user_of_pid=user_of_pid,
             pace=_pace(ask),
+            settle=settle,
+            unenforced=launcher.lapses,
+            say=_say,
+            keep_kernels=_keep_kernels,
         )
         service = Service(parts)
         try:
             exports += _hear_reports(stack, runtime, service)
         except OSError as error:
             notes.append(f"jobs cannot report how far they are: {error}")
-        site = _describe(found, policy, [*journal.notes, *notes])
-        ready = Ready(site, socket)
-        serve(service, socket, site, lambda: on_ready(ready), mode=FOR_ALL if is_root else FOR_ONE)
+        yield service, _describe(found, rules.policy, [*journal.notes, *said, *rules.notes, *notes])
 
 
-def read_submission(
-    catalog: HardwareCatalog,
-    settings: Settings,
-    now: Callable[[], int],
-    asked: Submission,
-    caller: Caller,
-) -> tuple[Job, bytes]:
-    """A job without id, and the local engine's payload as JSON. Raises SpecError that names the field."""
-    job = read_live_job(asked, catalog, settings, now_ms=now())
-    payload = check_payload(_payload(asked, caller, job))
-    if job.estimate_ms is None and payload.time_ms is not None:
-        job = replace(job, estimate_ms=payload.time_ms)
-    return job, encode_payload(payload)
+def _first_rules(
+    ask: ServeAsk, journal: SqliteJournal, settle: Callable[[Configuration], Rules]
+) -> tuple[Rules, list[str]]:
+    """What the service begins with: the files it was given, else what it last went by; and what to say of it.
+
+    What is new is kept before anything follows from it.
+    """
+    body = journal.documents()
+    last = Configuration() if body is None else msgspec.json.decode(body, type=Configuration)
+    wanted, said = last, []
+    if ask.files:
+        wanted = _read_files(ask)
+        if last.files and wanted.files != last.files:
+            said.append("the files of the command line replace the documents that were in force before")
+    elif ask.policy is not None:
+        wanted = replace(last, policy=ask.policy)
+    rules = settle(wanted)
+    if wanted != last:
+        journal.keep_documents(msgspec.json.encode(wanted))
+    return rules, said
+
+
+def _reread(ask: ServeAsk, service: Service) -> None:
+    """Go by the files of the command line as they are now; where they are wrong, nothing changes."""
+    try:
+        service.apply(Caller(os.geteuid(), os.getegid()), _read_files(ask)).result(REREAD_S)
+    except (AliquotError, TimeoutError) as error:
+        service.say(f"the files were read again and not taken: {error}")
+    else:
+        service.say("the files were read again and are in force")
+
+
+def _read_files(ask: ServeAsk) -> Configuration:
+    return Configuration(tuple(SiteFile(*file) for file in text_files(ask.files)), ask.policy)
+
+
+def _settle(catalog: HardwareCatalog, found: Found, configuration: Configuration) -> Rules:
+    """Raises SpecError, or DocumentError that names file, line and field."""
+    files = [(file.name, file.text) for file in configuration.files]
+    site = read_live_site(files, configuration.policy, catalog, (found.node,))
+    # one machine: compiled kernels would take longer to load than they ever save
+    settings = replace(site.settings, engine="python", mix_source=MixSource.WINDOW)
+    return Rules(site.policy, settings, configuration, site.notes, site.windows)
+
+
+def _say(text: str) -> None:
+    """To whoever watches the service, such as systemd's journal."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"note: {text}\n")
+        sys.stderr.flush()
 
 
 def _hear_reports(stack: contextlib.ExitStack, runtime: Path, service: Service) -> list[tuple[str, str]]:
@@ -159,6 +196,13 @@ def _open_journal(state: Path) -> SqliteJournal:
 
 
 # --- the machine ---------------------------------------------------------------------------------------
+
+
+def _keep_kernels() -> None:
+    from aliquot.config.environment import read_environment
+    from aliquot.config.kernel_cache import keep_kernels
+
+    keep_kernels(read_environment(os.environ).cache)
 
 
 def _inventory(simulate: str | None, catalog: HardwareCatalog) -> Inventory:
@@ -200,15 +244,6 @@ def _find_shape(word: str) -> Shape:
     return decode_shape(document, str(path))
 
 
-def _find_policy(name: str | None) -> tuple[str, Settings]:
-    policies = dict(BUILTIN)
-    chosen = name or BUILTIN[0][0]
-    if chosen not in policies:
-        raise not_found("policy", chosen, policies)
-    # one machine: compiled kernels would take longer to load than they ever save
-    return chosen, replace(policies[chosen], engine="python", mix_source=MixSource.WINDOW)
-
-
 def _make_launcher(
     state: Path,
     runtime: Path,
@@ -229,7 +264,7 @@ def _make_launcher(
     launcher = Launcher(
         Places(find_supervisor(state / "bin"), runtime / ATTEMPTS, state / "output"),
         clock.now,
-        partial(_payload_of, journal),
+        partial(payload_of, journal),
         cgroups=cgroups,
         exports=lambda held, placement: exports,
         keep=keep,
@@ -251,94 +286,3 @@ def _leave(launcher: Launcher, runtime: Path, state: Path) -> None:
     for mount in launcher.cgroups.mounts if launcher.cgroups is not None else ():
         with contextlib.suppress(OSError):
             (mount.path / site_name(state)).rmdir()
-
-
-# --- jobs ----------------------------------------------------------------------------------------------
-
-
-def _payload(asked: Submission, caller: Caller, job: Job) -> Payload:
-    (request,) = job.members
-    warn = _signal_number(asked.warn) if asked.warn else None
-    return Payload(
-        command=asked.command,
-        env=tuple(asked.env.items()),
-        cwd=asked.cwd,
-        user=_user_of(caller) if os.geteuid() == 0 else None,
-        umask=asked.umask,
-        output=Output(keep_kib=KEEP_KIB),
-        stop=Stop(
-            warn,
-            0 if warn is None else parse_duration(asked.warn_before, "warnBefore"),
-            parse_duration(asked.grace, "grace", zero=True),
-        ),
-        limits=Limits(memory_mib=request.host_mib or None, cpu_milli=request.cpu_milli or None),
-        time_ms=None if asked.time is None else parse_duration(asked.time, "time"),
-        retries=asked.retries,
-    )
-
-
-def _payload_of(journal: SqliteJournal, job: JobId) -> Payload | None:
-    body = journal.payload(job)
-    return None if body is None else decode_payload(bytes(decode_kept(body).payload))
-
-
-def _exits(journal: SqliteJournal, job: JobId, attempt: int) -> tuple[Exit | None, ...]:
-    body = journal.ending(job, attempt)
-    return () if body is None else tuple(_exit(ending) for ending in decode_endings(body))
-
-
-def _exit(ending: Ending | None) -> Exit | None:
-    if ending is None:
-        return None
-    return Exit(
-        how=ending.how,
-        status=ending.status,
-        reason=ending.reason,
-        text=ending.text,
-        wall_ms=ending.wall_ms,
-        user_ms=ending.user_ms,
-        system_ms=ending.system_ms,
-        max_rss_kib=ending.max_rss_kib,
-    )
-
-
-def _job_of(attempts: Path, pid: int) -> JobId | None:
-    held = attempt_of(attempts, pid)
-    return None if held is None else held.job
-
-
-def _user_of_pid(pid: int) -> str:
-    try:
-        return _user_name(Path(f"/proc/{pid}").stat().st_uid)
-    except OSError:
-        return ""
-
-
-def _signal_number(word: str) -> int:
-    name = word.upper() if word.upper().startswith("SIG") else f"SIG{word.upper()}"
-    found = getattr(signal, name, None)
-    if not isinstance(found, signal.Signals):
-        raise SpecError(f"no signal {word!r}", field="warn", value=word, hint="such as USR1")
-    return int(found)
-
-
-def _user_of(caller: Caller) -> User:
-    """The caller with all his groups, so that a job may read what he may; looked up anew once a minute."""
-    return _look_up_user(caller, int(time.monotonic()) // KNOWN_S)
-
-
-@lru_cache(maxsize=256)
-def _look_up_user(caller: Caller, minute: int) -> User:
-    try:
-        groups = tuple(os.getgrouplist(pwd.getpwuid(caller.uid).pw_name, caller.gid))
-    except KeyError:
-        groups = (caller.gid,)
-    return User(caller.uid, caller.gid, groups)
-
-
-@lru_cache(maxsize=1024)
-def _user_name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

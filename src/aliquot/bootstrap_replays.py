@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from aliquot.catalog import HardwareCatalog
 from aliquot.config import BUILTIN, load_scenario
+from aliquot.config.builtin import ONE_QUEUE, SHARING
 from aliquot.config.environment import read_environment
 from aliquot.config.history import read_history_columns
 from aliquot.control.experiments import LoadReplay, ReplayAsk, RunPublished
@@ -25,8 +26,7 @@ from aliquot.control.whatif import Progress
 from aliquot.core.errors import NotFoundError, SpecError
 from aliquot.core.inventory import CardModel, Node, models_by_name
 from aliquot.core.queues import Queue
-from aliquot.core.room.backfill import EASY
-from aliquot.core.settings import Backfill, Discipline, Preemption, Settings
+from aliquot.core.settings import Preemption, Settings
 from aliquot.core.workload import Scenario
 from aliquot.traces.csv_history import read_csv_history
 from aliquot.traces.history import Machines, build_history
@@ -39,19 +39,6 @@ from aliquot.traces.pollux_runs import run_pollux
 from aliquot.traces.sacct import read_sacct
 
 _BEST_FIT: Final = (("best-fit", 1.0),)
-ONE_QUEUE: Final[Policies] = (
-    ("backfill", Settings(policy=_BEST_FIT, backfill=Backfill())),
-    ("easy", Settings(policy=_BEST_FIT, backfill=EASY)),
-    ("skip-ahead", Settings(policy=_BEST_FIT)),
-    ("fifo", Settings(policy=_BEST_FIT, discipline=Discipline.STRICT, by_priority=False)),
-)
-"""Who goes next, whoever asks; the default first."""
-
-SHARING: Final[Policies] = (
-    ("fair", Settings(policy=_BEST_FIT, backfill=Backfill())),
-    ("reclaim", Settings(policy=_BEST_FIT, preemption=Preemption())),
-)
-"""Between queues: by share and decayed usage, and with what was lent taken back."""
 
 
 def make_replays(catalog: HardwareCatalog) -> dict[str, LoadReplay]:
@@ -93,8 +80,8 @@ def load_philly_month(ask: PhillyAsk) -> Scenario:
 def load_kueue_shape(ask: KueueAsk) -> Scenario:
     """One of Kueue's public shapes; the default takes back what was lent, without grace as there."""
     at_once = ("reclaim", Settings(policy=_BEST_FIT, preemption=Preemption(grace_ms=0)))
-    fair = tuple(entry for entry in SHARING if entry[0] != "reclaim")
-    return load_kueue(ask, partial(_with_queues, (at_once, *fair, *ONE_QUEUE, *BUILTIN)))
+    rest = tuple(entry for entry in (*SHARING, *BUILTIN) if entry[0] != "reclaim")
+    return load_kueue(ask, partial(_with_queues, (at_once, *dict(rest).items())))
 
 
 def load_history(catalog: HardwareCatalog, ask: HistoryAsk) -> Scenario:
@@ -151,21 +138,26 @@ def find_traces(folder: Path | None) -> Path:
 
 def _policies(queues: tuple[Queue, ...]) -> Policies:
     """Every policy that needs no document, those that share with `queues`."""
-    return (*ONE_QUEUE, *_with_queues((*SHARING, *BUILTIN), queues))
+    return _in_order((), BUILTIN, (), queues)
 
 
 def _of_documents(documented: Policies, queues: tuple[Queue, ...]) -> Policies:
     """The documents' own policies first; with queues in the documents, all of them keep to these."""
-    first, known = documented[0][1], dict(documented)
-    own = [entry for entry in documented if entry[0] not in dict(BUILTIN)]
+    own = documented[: len(documented) - len(BUILTIN)]
+    return _in_order(own, documented[len(own) :], queues if documented[0][1].queues else (), queues)
 
-    def ours(policies: Policies) -> Policies:
-        there = (entry for entry in policies if entry[0] not in known)
-        return tuple((name, replace(policy, slices=first.slices)) for name, policy in there)
 
-    one = _with_queues(ours(ONE_QUEUE), queues) if first.queues else ours(ONE_QUEUE)
-    rest = (*ours(SHARING), *documented[len(own) :])
-    return (*_with_queues(own, queues), *one, *_with_queues(rest, queues))
+def _in_order(
+    own: Policies, builtin: Policies, textbook: tuple[Queue, ...], queues: tuple[Queue, ...]
+) -> Policies:
+    """`own`, then who goes next, then sharing, then the rest. The rules of textbooks know `textbook` only."""
+    first, second = dict(ONE_QUEUE), dict(SHARING)
+    return (
+        *_with_queues(own, queues),
+        *_with_queues([entry for entry in builtin if entry[0] in first], textbook),
+        *_with_queues([entry for entry in builtin if entry[0] in second], queues),
+        *_with_queues([entry for entry in builtin if entry[0] not in first | second], queues),
+    )
 
 
 def _with_queues(policies: Sequence[tuple[str, Settings]], queues: tuple[Queue, ...]) -> Policies:

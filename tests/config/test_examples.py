@@ -31,7 +31,7 @@ def count_cards(scenario: Scenario) -> int:
 def test_every_example_loads(examples: Path) -> None:
     beside = {examples / "bare", examples / "history", examples / "live"}
     folders = sorted({file.parent for file in examples.rglob("*.yaml")} - beside)
-    assert len(folders) == 5
+    assert len(folders) == 7
     assert all(load(folder).offers for folder in folders)
 
 

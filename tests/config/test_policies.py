@@ -15,7 +15,7 @@ from msgspec.structs import astuple, replace
 from aliquot.catalog import load_catalog
 from aliquot.config import BUILTIN
 from aliquot.config.objectives import PRESETS, weigh, weighed
-from aliquot.config.policies import ABOUT
+from aliquot.config.builtin import ABOUT
 from aliquot.config.spelling import list_policies, spell_ms, spell_policy
 from aliquot.core.settings import (
     HOUR_MS,
@@ -193,7 +193,7 @@ def test_every_part_of_a_policy_without_a_preset(tmp_path: Path) -> None:
         " doubt: 1.5, passBlocked: false, byEnd: false}, overrun: {least: 5m, again: 0.25},"
         " preemption: {lowerPriority: false, acrossQueues: true, reclaim: false, spot: false,"
         " leastRun: 10m, grace: 0s,"
-        " mostVictims: 3, mostEvictions: 0, again: 2, perPlan: 5},"
+        " mostVictims: 3, mostEvictions: 0, again: 2, perPlan: 5, shrink: false},"
         " elasticity: {change: 0.2, dwell: 5m, evenness: 0.7},"
         " defrag: {movesAnHour: 3, after: 1m, pause: 2s},"
         " idling: {warnAfter: 1h, stopAfter: 2h, grace: 0s},"
@@ -212,7 +212,7 @@ def test_every_part_of_a_policy_without_a_preset(tmp_path: Path) -> None:
         by_end=False,
     )
     assert found.overrun == Overrun(300_000, 250)
-    assert found.preemption == Preemption(False, True, False, False, 600_000, 0, 3, 0, 2000, 5)
+    assert found.preemption == Preemption(False, True, False, False, 600_000, 0, 3, 0, 2000, 5, False)
     assert found.elastic == ElasticRules(200, 300_000, 700)
     assert found.defrag == Defrag(3, 60_000, 2000)
     assert found.idling == Idling(HOUR_MS, 2 * HOUR_MS, 0)

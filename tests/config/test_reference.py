@@ -11,16 +11,20 @@ from typing import Final
 import pytest
 
 from aliquot.config import (
+    arrays,
     bare,
     clusters,
     documents,
     elastic,
+    groups,
     jobs,
     members,
     policies,
     queues,
     requests,
+    together,
     waits,
+    windows,
     wirings,
 )
 from aliquot.config.fields import Field, Table
@@ -39,21 +43,30 @@ SECTIONS: Final[dict[str, Table]] = {
     "SliceClass": documents.SLICE,
     "Queue": queues.QUEUE,
     "quota": queues.QUOTA,
+    "budget": queues.BUDGET,
     "limits": queues.LIMITS,
     "Job": jobs.JOB,
+    "Reservation": windows.RESERVATION,
+    "allow": windows.ALLOW,
     "gpu": requests.GPU,
     "members": members.MEMBER,
-    "array": jobs.ARRAY,
+    "groups": groups.GROUP,
+    "topology": groups.WISH,
+    "array": arrays.ARRAY,
     "elastic": elastic.ELASTIC,
+    "together": together.TOGETHER,
     "Policy": policies.POLICY,
     "objectives": policies.OBJECTIVES,
     "order": policies.ORDER,
     "backfill": policies.BACKFILL,
     "overrun": policies.OVERRUN,
+    "estimates": policies.ESTIMATES,
     "preemption": policies.PREEMPTION,
     "elasticity": policies.ELASTICITY,
     "defrag": policies.DEFRAG,
     "idling": policies.IDLING,
+    "colocation": policies.COLOCATION,
+    "spot": policies.SPOT,
     "rates": policies.RATE,
     "mix": policies.MIX,
     "rescue": policies.RESCUE,
@@ -62,18 +75,21 @@ SECTIONS: Final[dict[str, Table]] = {
     "resource_quota": bare.QUOTA,
 }
 # Parts of other tables, or said in words.
-ELSEWHERE: Final = ("ASKED", "GANG", "WAITS", "LISTED", "QUEUES")
+ELSEWHERE: Final = ("STAGES", "ASKED", "GANG", "SITED", "WAITS", "LISTED", "QUEUES")
 MODULES: Final = (
     bare,
     clusters,
     documents,
     elastic,
+    groups,
     jobs,
     members,
     policies,
     queues,
     requests,
+    together,
     waits,
+    windows,
     wirings,
 )
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from aliquot.catalog import load_catalog
-from aliquot.config.submissions import NOT_LIVE, NOT_YET, read_live_job, read_live_jobs, read_submissions
+from aliquot.config.submissions import NOT_LIVE, NOT_YET, read_live_jobs, read_submissions
 from aliquot.control.views import Submission
 from aliquot.core.errors import DocumentError, SpecError
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import After, Array, Bound, Elastic, Job, Stop, When
+from aliquot.core.jobs import After, Array, Bound, Job, Stop, When
 from aliquot.core.queues import Queue
 from aliquot.core.settings import Settings
 from tests.config.documents import document
@@ -22,7 +22,7 @@ NOW = 1_000_000
 
 def read(spec: dict[str, Any], *ids: str, settings: Settings = Settings()) -> tuple[Job, ...]:  # noqa: B008 - a frozen value
     asked = Submission(command=("true",), spec=spec, name="j")
-    return read_live_jobs(asked, load_catalog(), settings, now_ms=NOW, known_ids=ids)
+    return read_live_jobs(asked, load_catalog(), settings, now_ms=NOW, known_ids=ids)[0]
 
 
 def test_a_live_job_may_wait_for_others_be_stopped_and_have_bounds() -> None:
@@ -37,7 +37,6 @@ def test_a_live_job_may_wait_for_others_be_stopped_and_have_bounds() -> None:
             "startBy": "1h",
             "speedFloor": "90%",
             "spot": True,
-            "elastic": {"widths": [1, 2], "speeds": [1, 1.9]},
         },
         "3",
         "4",
@@ -45,7 +44,6 @@ def test_a_live_job_may_wait_for_others_be_stopped_and_have_bounds() -> None:
     assert job.after == (After(JobId("3")), After(JobId("4"), When.SUCCEEDED))
     assert job.stop == Stop(600_000, 30_000, preemptible=False)
     assert job.bound == Bound(NOW + 3_600_000, None, 900)
-    assert job.elastic == Elastic((1, 2), (1000, 1900))
     assert job.spot
 
 
@@ -80,17 +78,11 @@ def test_a_queue_nobody_knows_is_refused_where_there_are_queues() -> None:
 
 
 @pytest.mark.parametrize("key", NOT_YET)
-def test_a_service_of_one_job_at_a_time_refuses_what_it_could_not_keep(key: str) -> None:
-    asked = Submission(command=("true",), spec={"cpu": 1, key: "2"}, name="j")
-    with pytest.raises(SpecError, match="not run by this service yet") as caught:
-        read_live_job(asked, load_catalog(), Settings())
+def test_what_a_service_could_not_keep_is_refused_and_why(key: str) -> None:
+    with pytest.raises(SpecError, match="not run by this service") as caught:
+        read({"cpu": 1, key: "2"})
     assert caught.value.field == f"spec.{key}"
-
-
-def test_a_service_of_one_job_at_a_time_takes_the_rest() -> None:
-    asked = Submission(command=("true",), spec={"cpu": 1, "checkpoint": "1m", "spot": True}, name="j")
-    job = read_live_job(asked, load_catalog(), Settings())
-    assert (job.stop.checkpoint_ms, job.spot) == (60_000, True)
+    assert NOT_YET[key] in str(caught.value)
 
 
 def submit(folder: Path, *jobs: tuple[str, str]) -> list[Submission]:

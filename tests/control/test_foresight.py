@@ -146,7 +146,7 @@ def live_site() -> tuple[WorldBuilder, Lookout]:
 def test_a_lookout_keeps_everybodys_start_and_the_bounds_in_danger() -> None:
     site, lookout = live_site()
     assert lookout.look(site.world, 0) is None
-    seen = lookout.foresight
+    seen = lookout.seen
     assert seen.table[JobId("a")].at_ms == 60 * MINUTE
     assert seen.promises[JobId("a")].answer is Answer.AT_RISK
     assert seen.crowding is not None
@@ -157,13 +157,13 @@ def test_a_lookout_keeps_everybodys_start_and_the_bounds_in_danger() -> None:
 def test_a_lookout_looks_seldom_and_only_where_something_happened() -> None:
     site, lookout = live_site()
     assert lookout.look(site.world, 0) is None
-    before = lookout.foresight.table
+    before = lookout.seen.table
     assert lookout.look(site.world, 1) is None
     lookout.foresight.see([], site.world)
     assert lookout.look(site.world, 1) == APART_MS - 1, "come back later"
-    assert lookout.foresight.table is before
+    assert lookout.seen.table is before
     assert lookout.look(site.world, APART_MS) is None
-    assert lookout.foresight.table is not before
+    assert lookout.seen.table is not before
 
 
 def test_a_lookout_that_took_long_rests_long() -> None:
@@ -180,12 +180,10 @@ def test_a_lookout_that_took_long_rests_long() -> None:
 def test_a_lookout_that_fails_says_that_nothing_is_known() -> None:
     site, lookout = live_site()
     lookout.look(site.world, 0)
-    lookout.foresight.settings = None  # type: ignore[assignment]  # whatever goes wrong
-    lookout.foresight.see([], site.world)
+    lookout.go_by(None)  # type: ignore[arg-type]  # whatever goes wrong
     assert lookout.look(site.world, APART_MS) is None
     assert lookout.failure is not None
-    assert lookout.foresight.table == {}
-    assert lookout.expect(site.world, 0, JobId("a")) is None
+    assert lookout.seen.table == {}
 
 
 def test_an_end_that_nobody_knows_is_said_to_be_the_reason() -> None:

@@ -19,7 +19,7 @@ from aliquot.core.image import image_of
 from aliquot.core.jobs import After, Array, Stop
 from aliquot.core.queueing.outlook import Method
 from aliquot.core.queues import Queue
-from aliquot.core.room.backfill import EASY
+from aliquot.core.room.disciplines import EASY
 from aliquot.core.settings import Backfill, Discipline, Preemption, Settings
 from aliquot.core.workload import Offer
 from aliquot.core.world import World
@@ -188,7 +188,7 @@ def test_counts_stop_when_time_is_up_and_say_so() -> None:
 
     def is_spent() -> bool:
         asked.append(len(asked))
-        return len(asked) > 2  # the present, then the hour's end
+        return len(asked) > 4  # two who wait, the present, then the hour's end
 
     found = count_forward(site.frozen, PLAIN, 0, [JobId("a"), JobId("b")], Budget(is_spent=is_spent))
     assert list(found.starts) == ["a"]

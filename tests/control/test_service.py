@@ -12,13 +12,13 @@ import pytest
 
 from aliquot.control.chronicle import Chronicle
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
-from aliquot.control.parts import Parts
+from aliquot.control.parts import Parts, Rules, Wanted, settle_nothing
 from aliquot.control.service import Service
-from aliquot.control.views import Caller, Exit, Submission
+from aliquot.control.views import Caller, Configuration, Exit, Submission
 from aliquot.core.errors import AliquotError, SpecError
 from aliquot.core.events import Ended, Event, Granted, JobCancelled, JobSubmitted, Outcome, Started
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job
+from aliquot.core.jobs import Array
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.core.world import World
@@ -86,6 +86,7 @@ class Record:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.bodies: dict[JobId, bytes] = {}
+        self.documents: list[bytes] = []
         self.is_full = False
 
     def append(self, events: Sequence[Event]) -> None:
@@ -96,10 +97,15 @@ class Record:
     def replay(self) -> Iterator[Event]:
         return iter(list(self.events))
 
-    def resume(self) -> World:
-        world = World()
+    def resume(self, **how: int) -> World:
+        world = World(**how)
         world.apply_all(self.events)
         return world
+
+    def keep_documents(self, body: bytes) -> None:
+        if self.is_full:
+            raise FullError("the disk is full")
+        self.documents.append(body)
 
     def attach(self, job: JobId, payload: bytes) -> None:
         self.bodies[job] = payload
@@ -109,7 +115,7 @@ class Record:
 
     def forget(self, jobs: Sequence[JobId]) -> None:
         for job in jobs:
-            del self.bodies[job]
+            self.bodies.pop(job, None)
 
     def compact(self) -> None:
         """Nothing to win."""
@@ -123,6 +129,7 @@ class Stage:
 
     def __init__(self, *, uid: int = 0) -> None:
         self.uid, self.record, self.clock = uid, Record(), Clock()
+        self.settle: Callable[[Configuration], Rules] = settle_nothing
         self.open()
 
     def open(self) -> None:
@@ -132,8 +139,7 @@ class Stage:
                 machine=self.machine,
                 clock=self.clock,
                 record=self.record,
-                settings=Settings(engine="python"),
-                policy="future-packing",
+                rules=Rules("future-packing", Settings(engine="python")),
                 nodes=(a_node("here", 2),),
                 read=self.read,
                 exits=lambda job, attempt: (Exit("exited", 3),),
@@ -142,12 +148,17 @@ class Stage:
                 user_name=str,
                 uid=self.uid,
                 passing=(FullError,),
+                settle=lambda asked: self.settle(asked),  # noqa: PLW0108 - a test may change it
             )
         )
         self.service.start()
 
-    def read(self, asked: Submission, caller: Caller) -> tuple[Job, bytes]:
-        return a_job("", at=0), b"{}"
+    def read(self, asked: Submission, caller: Caller, settings: Settings) -> Wanted:
+        size = asked.spec.get("array", 0)
+        if not size:
+            return Wanted((a_job("", at=0),), b"{}")
+        jobs = tuple(a_job("", at=0, array=Array("", size)) for _ in range(size))
+        return Wanted(jobs, b"{}", tuple(range(size)))
 
     def submit(self, caller: Caller = ANN) -> str:
         return self.service.submit(caller, Submission(command=("x",))).result(PATIENCE_S)

@@ -8,9 +8,6 @@ from msgspec.structs import replace
 
 from aliquot.core.ids import JobId
 from aliquot.core.room.backfill import (
-    EASY,
-    FIFO,
-    SKIP,
     Decision,
     Running,
     Waiting,
@@ -18,6 +15,7 @@ from aliquot.core.room.backfill import (
     decide,
     foresee,
 )
+from aliquot.core.room.disciplines import EASY, FIFO, SKIP
 from aliquot.core.room.shadow import FAR, Hold, closed_cards, earliest_start, expected_end
 from aliquot.core.settings import Backfill, Overrun
 

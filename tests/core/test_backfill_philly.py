@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from aliquot.core.columns import I64
-from aliquot.core.room.backfill import EASY, FIFO, Running, Waiting, decide
+from aliquot.core.room.backfill import Running, Waiting, decide
+from aliquot.core.room.disciplines import EASY, FIFO
 from aliquot.core.settings import Backfill, Overrun
 
 NODES, CARDS, PARTS = 80, 8, 4

@@ -6,7 +6,7 @@ import pytest
 
 from aliquot.core.events import Reserved
 from aliquot.core.planner import Memo
-from aliquot.core.room.backfill import EASY
+from aliquot.core.room.disciplines import EASY
 from aliquot.core.settings import Backfill
 from aliquot.core.steps import Gate, Place, Reserve, Unreserve, Wait
 from tests.support.build import a_request

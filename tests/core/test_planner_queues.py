@@ -12,6 +12,7 @@ from aliquot.core.settings import Order, Rates, Settings
 from aliquot.core.steps import Gate, Place, Wait, Withdraw
 from tests.support.build import H100, L40S, a_request
 from tests.support.planning import carried_out, gates, nodes_of, planned, settings
+from tests.support.same import excess
 from tests.support.worlds import WorldBuilder
 
 
@@ -288,3 +289,28 @@ def test_a_warm_standing_plans_as_an_empty_one() -> None:
         for name in list(site.holding)[: turn % 3]:
             site.started(name).ended(name)
     assert any(isinstance(step, Place) for step in cold.steps) or site.waiting
+
+
+def test_b05_a_job_whose_queue_and_node_are_gone_gives_all_back_when_it_ends() -> None:
+    """Release asks nothing of documents: queue and node go, the job ends, both return."""
+    site, memo = WorldBuilder().node("n", 4), Memo()
+    with_queue = queues(cards("gone", 4, 0), cards("stays", 0))
+    site.submit("j1", queue="gone", cards=4)
+    carried_out(site, with_queue, memo=memo)
+    site.started("j1").lose("n")
+    without = queues(cards("stays", 0))
+    carried_out(site, without, memo=memo)
+    site.ended("j1", Outcome.LOST).cancel("j1")
+    site.node("n", 4).submit("j2", queue="gone", cards=4)
+    assert list(nodes_of(carried_out(site, with_queue, memo=memo))) == ["j2"]
+    assert excess(site.frozen) == {}
+
+
+def test_b05_a_queue_written_out_under_a_running_job_is_charged_again_when_it_returns() -> None:
+    site, memo = WorldBuilder().node("n", 8), Memo()
+    with_queue = queues(cards("gone", 4, 0), cards("stays", 4))
+    site.submit("j1", queue="gone", cards=4)
+    carried_out(site, with_queue, memo=memo)
+    carried_out(site, queues(cards("stays", 4)), memo=memo)
+    site.submit("j2", queue="gone", cards=1)
+    assert gates(carried_out(site, with_queue, memo=memo)) == {"j2": Gate.QUOTA}

@@ -159,7 +159,7 @@ def test_needs_4_linked_cards_and_four_are_free_but_not_linked() -> None:
     site = WorldBuilder().node(a_node("quads", 8, wiring=quads))
     site.faulty("quads", "quads-g0", "quads-g4")
     assert shortfalls(told(site, a_request(4, link=Link.REQUIRED))) == {LINK: (1, 4, 3)}
-    assert why(site, "asks").gate is Gate.FIT
+    assert why(site, "asks").gate is Gate.TOPOLOGY
 
 
 def test_unknown_links_are_said_to_be_unknown() -> None:

@@ -126,7 +126,7 @@ def test_the_description_names_every_route_and_resolves(service: LiveService) ->
         ),
         pytest.param("/v1/jobs/none/cancel", b"", 404, "", "no job 'none'", id="a job that is not there"),
         pytest.param("/v1/jobs/1/signal", b'{"signal": 99}', 422, "signal", "", id="a signal out of range"),
-        pytest.param("/v1/nodes/moon/drain", b"{}", 404, "", "no node 'moon'", id="a node elsewhere"),
+        pytest.param("/v1/nodes/moon/drain", b"{}", 404, "", "no node or card 'moon'", id="a node elsewhere"),
         pytest.param("/v2/jobs", b"{}", 404, "/v2/jobs", "", id="a path that is not there"),
         pytest.param("/v1/gpus", b"{}", 405, "/v1/gpus", "", id="a method that is not allowed"),
         pytest.param(

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from aliquot.client import Submission
-from tests.support.command import ROOT
+from tests.support.command import ROOT, complaint
 from tests.support.local import wait_for
 from tests.support.nvml.build import CannotBuildError, build_library
 from tests.support.nvml.state import VARIABLE, SimulatedNvml
@@ -94,6 +94,21 @@ def test_who_uses_more_than_he_was_granted_is_ended_and_his_neighbour_is_not(sim
         service.client.cancel(good)
 
 
+def test_b47_two_processes_of_one_job_are_counted_together(sim: SimulatedNvml) -> None:
+    """Each of them is within the grant; what the job holds in all is not."""
+    both = " & ".join([" ".join(program(8_000))] * 2) + " & wait"
+    with Watched(sim) as service:
+        spec = {"gpu": {"count": 1, "memory": "10GiB"}}
+        asked = Submission(
+            command=("sh", "-c", both), spec=spec, env=service.variables | PYTHON, cwd=str(ROOT), grace="0.5s"
+        )
+        detail = service.client.wait(service.client.submit(asked))
+        (ending,) = detail.attempts[0].exits
+        assert ending is not None
+        assert (detail.job.phase, ending.reason) == ("failed", "MemoryLimit")
+        wait_for(lambda: not service.card().jobs, "both processes to be gone")
+
+
 def test_a_short_excess_is_tolerated(sim: SimulatedNvml) -> None:
     with Watched(sim, "--watch", "0.1s", "--tolerance", "30s") as service:
         job = service.occupy(16_000, "10GiB", seconds=1.0)
@@ -139,6 +154,35 @@ def test_lost_cards_and_fatal_errors_take_no_new_work(sim: SimulatedNvml) -> Non
         said = service.client.output(job).body.decode()
         assert sim.uuid(2) not in said
         assert sim.uuid(5) not in said
+
+
+def test_a_card_out_for_an_error_comes_back_when_somebody_says_that_it_is_well(sim: SimulatedNvml) -> None:
+    with Watched(sim) as service:
+        wait_for(lambda: service.card().used_mib is not None, "a look")
+        sim.raise_xid(5, 95)
+        wait_for(lambda: service.card(5).state == "faulty", "the verdict")
+        job = service.submit("true", gpus=8)
+        assert service.client.job(job, phase="pending", timeout=0.3).job.phase == "pending"
+        assert f"aliquot undrain {sim.uuid(5)}" in " ".join(service.client.site().notes)
+        assert "is a card" in complaint(service.run("drain", "5"))
+        assert service.run("undrain", "5").code == 0
+        assert service.client.wait(job).job.phase == "succeeded"
+        assert "somebody says that it is well" in service.client.site().notes[-1]
+        sim.raise_xid(5, 95)
+        wait_for(lambda: service.card(5).state == "faulty", "the same again")
+        assert "no node or card" in complaint(service.run("undrain", "GPU-none"))
+
+
+def test_a_card_that_was_lost_and_answers_again_counts_as_reset(sim: SimulatedNvml) -> None:
+    with Watched(sim) as service:
+        wait_for(lambda: service.card().used_mib is not None, "a look")
+        sim.lose(2)
+        wait_for(lambda: service.card(2).state == "faulty", "the verdict")
+        sim.find_again(2)
+        wait_for(lambda: service.card(2).state == "ok", "its return")
+        assert any("answers again after Xid 79" in note for note in service.client.site().notes)
+        sim.raise_xid(2, 95)
+        wait_for(lambda: service.card(2).state == "faulty", "a new error to be heard")
 
 
 def test_a_prohibited_card_is_no_capacity(sim: SimulatedNvml) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aliquot.core.room.backfill import EASY, FIFO, Decision, Running, Waiting, decide
+from aliquot.core.room.backfill import Decision, Running, Waiting, decide
+from aliquot.core.room.disciplines import EASY, FIFO
 from aliquot.core.settings import Backfill
 
 CARDS, PARTS = 4, 3

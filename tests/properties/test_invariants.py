@@ -179,17 +179,18 @@ def test_an_attempt_is_granted_once_and_ends_once(random: Random, steps: int) ->
 def test_the_histories_are_worth_their_name() -> None:
     """Random histories do reach what they are for: grants, moves, strain, orphans, excess, refusals."""
     seen: set[str] = set()
-    for seed in range(12):
+    for seed in range(20):
         history = History(Random(seed))
         for _ in range(80):
             history.step()
             world = history.world.freeze()
-            seen |= {type(event).__name__ for event in history.events[-3:]}
             seen |= {"strained"} if world.strained else set()
             seen |= {"excess"} if excess(world) else set()
+            seen |= {"shared"} if world.company else set()
             seen |= {grant.state.value for held in world.grants.values() for grant in held}
+        seen |= {type(event).__name__ for event in history.events}
     events = {kind.__name__ for kind in Event.__args__}
-    assert seen >= events | {"strained", "excess", "orphaned", "assumed", "running", "terminating"}
+    assert seen >= events | {"strained", "excess", "shared", "orphaned", "assumed", "running", "terminating"}
 
 
 def test_none_and_zero_are_two_things_on_the_wire() -> None:

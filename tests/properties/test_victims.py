@@ -16,14 +16,14 @@ from aliquot.core.memo import Memo
 from aliquot.core.queueing.share import share_of
 from aliquot.core.queueing.tree import ROOT
 from aliquot.core.queues import CARDS, Queue
-from aliquot.core.room.ground import ALIKE_MS
+from aliquot.core.room.plot import ALIKE_MS
 from aliquot.core.room.reclaim import sides
 from aliquot.core.room.tenants import victim_cost
 from aliquot.core.seating import seat_all
 from aliquot.core.settings import Preemption
 from aliquot.core.siting import Desk
 from aliquot.core.standing import Standing
-from aliquot.core.steps import Cause
+from aliquot.core.steps import Cause, Evict
 from tests.support.build import a_request
 from tests.support.full_sites import a_quota, carry_out, cleared, clearing
 from tests.support.planning import settings as policy
@@ -106,14 +106,13 @@ def test_every_reclaim_lowers_the_sorted_shares_and_no_owner_loses(
 ) -> None:
     queues = tuple(a_quota(name, cards) for name, cards in zip(NAMES, nominal, strict=True))
     found = cleared(site, "new", RULES, queues)
-    if found is None or not any(victim.cause is Cause.RECLAIM for victim in found.victims):
+    if found is None or not reclaimed(found):
         return
     before = usage(site, queues)
-    for victim in found.victims:
+    for victim in reclaimed(found):
         job = site.job(victim.job).job
-        if victim.cause is Cause.RECLAIM:
-            assert before[job.queue] > nominal[NAMES.index(job.queue)] * 1000
-            assert job.queue != site.job("new").job.queue
+        assert before[job.queue] > nominal[NAMES.index(job.queue)] * 1000
+        assert job.queue != site.job("new").job.queue
     shares = shares_of(site, queues)
     carry_out(site, "new", found)
     assert shares_of(site, queues) < shares
@@ -130,7 +129,7 @@ def test_a_reclaim_lowers_the_shares_where_the_two_queues_meet(
         return
     before = standing_of(site, queues)
     new = site.job("new").job.queue
-    lost = {site.job(victim.job).job.queue for victim in found.victims if victim.cause is Cause.RECLAIM}
+    lost = {site.job(victim.job).job.queue for victim in reclaimed(found)}
     carry_out(site, "new", found)
     after = standing_of(site, queues)
     for queue in lost:
@@ -173,6 +172,12 @@ def test_a_fixed_demand_reaches_a_fixed_point(
         for name in site.world.jobs
         if is_plain(site, name)
     )
+
+
+def reclaimed(found: Cleared) -> list[Evict]:
+    """Who is stopped because its queue borrowed."""
+    stopped = [step for step in found.victims if isinstance(step, Evict)]
+    return [step for step in stopped if step.cause is Cause.RECLAIM]
 
 
 def is_plain(site: WorldBuilder, name: str) -> bool:

@@ -45,6 +45,8 @@ def a_node(
     wiring: Wiring | None = None,
     site: str = "",
     rack: str = "",
+    block: str = "",
+    link_domain: str = "",
 ) -> Node:
     """A machine. `cards`: how many, or their UUIDs. `numa` > 0 splits cpu, host and cards evenly."""
     uuids = [card_id(name, at) for at in range(cards)] if isinstance(cards, int) else list(map(CardId, cards))
@@ -57,6 +59,8 @@ def a_node(
         wiring,
         tuple(Numa(cpu // numa, host // numa) for _ in range(numa)),
         rack=rack,
+        block=block,
+        link_domain=link_domain,
     )
 
 

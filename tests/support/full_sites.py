@@ -7,6 +7,7 @@ from typing import Any
 
 from aliquot.core.charging import capacity_of
 from aliquot.core.clearing import Cleared, Clearing
+from aliquot.core.events import Evicting, Outcome
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Request
@@ -16,6 +17,7 @@ from aliquot.core.settings import Preemption, Settings
 from aliquot.core.siting import Desk
 from aliquot.core.slices import Vector
 from aliquot.core.standing import Standing
+from aliquot.core.steps import Resize
 from aliquot.core.turns import needs_tree
 from tests.support.build import a_request, node_id
 from tests.support.planning import settings
@@ -107,10 +109,12 @@ def victims(found: Cleared | None) -> list[str] | None:
 
 
 def carry_out(site: WorldBuilder, name: str, found: Cleared) -> None:
-    """Stop the victims, wait for their end, and start the job where it was to sit."""
-    from aliquot.core.events import Evicting, Outcome
-
+    """Stop the victims, or let them go on narrower, and start the job where it was to sit."""
     for victim in found.victims:
+        if isinstance(victim, Resize):
+            site.check(victim).started(victim.job)
+            assert site.verdict.refused == ()
+            continue
         site.happen(Evicting(site.at, victim.job, victim.attempt, victim.cause, JobId(name), 0))
         site.ended(victim.job, Outcome.FAILED, victim.attempt)
     desk = Desk(site.frozen, settings(), Memo())

@@ -31,6 +31,7 @@ from aliquot.core.events import (
     StartRefused,
     Stopping,
 )
+from aliquot.core.hosting import companies, invite
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Card, Node
 from aliquot.core.jobs import After, Array, Elastic, Request, When
@@ -39,9 +40,11 @@ from aliquot.core.records import Frozen
 from aliquot.core.settings import MixSource, Settings
 from aliquot.core.steps import (
     Cause,
+    Company,
     Evict,
     Kill,
     Move,
+    Place,
     Plan,
     Reserve,
     Resize,
@@ -52,6 +55,7 @@ from aliquot.core.steps import (
     Warn,
     Withdraw,
 )
+from aliquot.core.together import Together
 from aliquot.core.topology.wiring import pcie, uniform
 from aliquot.core.world import World
 from tests.support.build import H100, L40S, T4, a_job, a_node, a_request
@@ -172,6 +176,9 @@ class History:
             ),
             array=Array("array", 9, 2) if self.random.random() < 0.2 else None,
             elastic=Elastic((1, 2, 3), (1000, 1500, 1600)) if elastic else None,
+            together=Together(self.random.choice((100, 4_000)), compute_milli=400, bandwidth_milli=300)
+            if self.random.random() < 0.7
+            else None,
         )
         self.record(JobSubmitted(self.at, job))
 
@@ -239,6 +246,7 @@ class History:
         steps = [
             *_some_moves(seen, self.random),
             *_some_room(seen, self.random, self.at),
+            *_some_company(seen, self.random),
             *first_fit(seen, self.at).steps,
             Tidy(self.at),
         ]
@@ -261,6 +269,25 @@ def _some_moves(seen: Frozen, random: Random) -> list[Step]:
             draft.book(seat)
             moves.append(Move(grant.id.job, job.attempt, grant.id.member, as_placement(seat, record)))
     return moves
+
+
+def _some_company(seen: Frozen, random: Random) -> list[Step]:
+    """Now and then a waiting job comes to the cards of others; whether it pays is nobody's question here."""
+    waiting = [seen.jobs[key[3]] for key in seen.pending if seen.jobs[key[3]].job.may_share]
+    groups = list(companies(seen))
+    steps: list[Step] = []
+    for record in random.sample(waiting, min(len(waiting), 3)):
+        open_to_it = [hosts for hosts in groups if invite(seen, hosts, record.job) is not None]
+        hosts = random.choice(open_to_it) if open_to_it else ()
+        parts = invite(seen, hosts, record.job) if hosts else None
+        if parts is not None:
+            placements = tuple(
+                replace(part, cpu=asked.cpu_milli, host=asked.host_mib)
+                for part, asked in zip(parts, record.job.members, strict=True)
+            )
+            company = Company((*hosts, record.job.id), (1000,) * (len(hosts) + 1), 1000)
+            steps.append(Place(record.job.id, record.attempt, placements, company=company))
+    return steps
 
 
 def _swapped(cards: tuple[Card, ...], slot: int, at: int) -> tuple[Card, ...]:

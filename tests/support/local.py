@@ -56,7 +56,7 @@ from tests.support.first_fit import first_fit
 from tests.support.invariants import broken_rules
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PATIENCE_S: Final = 20
+PATIENCE_S: Final = float(os.environ.get("ALIQUOT_TEST_PATIENCE_S", "20"))
 SLOTS: Final = 4
 
 

@@ -45,6 +45,8 @@ def fingerprint(world: Frozen) -> dict[str, Any]:
         "kept": world.kept,
         "usage": sorted(world.usage.items()),
         "past": sorted(world.past.items()),
+        "company": sorted(world.company.items()),
+        "tide": world.tide,
         "arrays": sorted(item for item in world.arrays.items() if item[1]),
     }
     plain: dict[str, Any] = msgspec.to_builtins(content, order="deterministic")

@@ -123,6 +123,12 @@ class LiveService:
             text=True,
         )
 
+    def write(self, name: str, text: str) -> Path:
+        """A file of documents beside the service."""
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
     def until_running(self, job: str) -> Self:
         """Wait for its start."""
         wait_for(lambda: self.client.job(job).job.phase == "running", f"{job} to run")

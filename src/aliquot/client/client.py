@@ -25,7 +25,9 @@ from aliquot.control.live import OutputPiece
 from aliquot.control.views import (
     Accepted,
     CardView,
+    Configuration,
     Done,
+    InForce,
     JobDetail,
     JobSummary,
     LiveExplanation,
@@ -61,17 +63,35 @@ class Client:
         return self._get("/v1", Site)
 
     def submit(self, asked: Submission) -> str:
-        """Submit a job; its id, once it is on the disk."""
-        return self._post("/v1/jobs", _keyed(asked), Accepted, again=True).id
+        """Submit a job, or an array; its id, once it is on the disk."""
+        return self.submit_and_see(asked, patience=0).id
+
+    def submit_and_see(self, asked: Submission, *, patience: float = 1.0) -> Accepted:
+        """The same, and when it is expected to start, which may take `patience` seconds to find out."""
+        target = _with_query("/v1/jobs", {"patience": patience})
+        return self._post(target, _keyed(asked), Accepted, again=True)
 
     def submit_all(self, asked: Sequence[Submission]) -> list[str]:
         """Submit many jobs, all or none; their ids in order, once they are on the disk."""
         keyed = [_keyed(one) for one in asked]
         return [job.id for job in self._post("/v1/batches", keyed, list[Accepted], again=True)]
 
-    def jobs(self, *, over: bool = True, mine: bool = False, limit: int | None = None) -> list[JobSummary]:
-        """Jobs in order of submission, the newest `limit` of them; without those over if not `over`."""
-        return self._get("/v1/jobs", list[JobSummary], over=over, mine=mine, limit=limit)
+    def jobs(
+        self,
+        *,
+        over: bool = True,
+        mine: bool = False,
+        limit: int | None = None,
+        fold: bool = False,
+        array: str | None = None,
+    ) -> list[JobSummary]:
+        """Jobs in order of submission, the newest `limit` of them; without those over if not `over`.
+
+        `fold`: one row for each array. `array`: only its jobs.
+        """
+        return self._get(
+            "/v1/jobs", list[JobSummary], over=over, mine=mine, limit=limit, fold=fold, array=array
+        )
 
     def job(self, job: str, *, phase: str | None = None, timeout: float = 0) -> JobDetail:
         """One job; with `phase`, once its phase is another or after `timeout` seconds (60 at most)."""
@@ -93,12 +113,18 @@ class Client:
         return self._post(f"{_at(job)}/signal", {"signal": int(number)}, Done).done
 
     def output(
-        self, job: str, *, attempt: int | None = None, offset: int = 0, file: int = 0, timeout: float = 0
+        self,
+        job: str,
+        *,
+        attempt: int | None = None,
+        member: int = 0,
+        offset: int = 0,
+        file: int = 0,
+        timeout: float = 0,
     ) -> OutputPiece:
-        """What it has printed from `offset` on; waits up to `timeout` seconds for something."""
-        target = _with_query(
-            f"{_at(job)}/output", {"attempt": attempt, "offset": offset, "file": file, "timeout": timeout}
-        )
+        """What one member has printed from `offset` on; waits up to `timeout` seconds for something."""
+        asked = {"attempt": attempt, "member": member, "offset": offset, "file": file, "timeout": timeout}
+        target = _with_query(f"{_at(job)}/output", asked)
         body, headers = self._ask("GET", target, None, timeout)
         return OutputPiece(
             body,
@@ -119,8 +145,17 @@ class Client:
         """The queues and what is in them."""
         return self._get("/v1/queues", list[QueueView])
 
+    def rules(self) -> InForce:
+        """What the service goes by."""
+        return self._get("/v1/rules", InForce)
+
+    def apply(self, configuration: Configuration) -> InForce:
+        """Have it go by other documents from now on; done once they are on the disk."""
+        body, _ = self._ask("PUT", "/v1/rules", msgspec.json.encode(configuration), 0, again=True)
+        return msgspec.json.decode(body, type=InForce)
+
     def drain(self, node: str, *, drained: bool = True) -> None:
-        """No new work for a node, or work again."""
+        """No new work for a node, or work again; a card's UUID or number: work again."""
         self._post(f"/v1/nodes/{quote(node, safe='')}/drain", {"drained": drained}, Done)
 
     def _get(self, path: str, kind: type[_T], **query: Any) -> _T:

@@ -3,8 +3,8 @@
 What a user wrote wrong is one `DocumentError` that names file, line, field, value and what would be right.
 """
 
+from aliquot.config.builtin import BUILTIN
 from aliquot.config.environment import Environment, read_environment
-from aliquot.config.policies import BUILTIN
 from aliquot.config.scenario import load_scenario
 from aliquot.config.shelf import Shelf
 

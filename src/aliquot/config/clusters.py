@@ -53,9 +53,12 @@ GROUP: Final[Table] = {
     "wiring": Field(lambda item: item),
     "price": Field(money, "price_cents_per_card"),
     "rack": Field(name),
+    "block": Field(name),
+    "linkDomain": Field(name, "link_domain"),
     "tier": Field(one_of(["cloud", "edge", "device"])),
     "labels": Field(lambda item: tuple((key, text(child)) for key, child in item.fields())),
 }
+OF_NODE: Final = ("price_cents_per_card", "rack", "block", "link_domain", "tier")
 
 
 class Machines(NamedTuple):
@@ -116,7 +119,7 @@ def _template(item: Item, values: dict[str, Any], reader: _Reader) -> tuple[Node
     if "wiring" in values or "numa" in values or "shape" not in values:
         node, caveats = _wire(item, values, node, reader)
         notes += tuple(f"{values['name']}: {caveat}" for caveat in caveats)
-    taken = {key: values[key] for key in ("price_cents_per_card", "rack", "tier") if key in values}
+    taken = {key: values[key] for key in OF_NODE if key in values}
     labels = dict(reader.labels) | dict(values.get("labels", ()))
     return msgspec.structs.replace(node, **taken, labels=tuple(sorted(labels.items()))), notes
 

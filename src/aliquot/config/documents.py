@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from aliquot.config import bare
+from aliquot.config.builtin import BUILTIN
 from aliquot.config.clusters import POOL_LABEL, read_groups
 from aliquot.config.fields import Field, Table, read_fields
 from aliquot.config.jobs import read_job
-from aliquot.config.policies import BUILTIN, read_policy, read_rates
+from aliquot.config.policies import read_policy, read_rates
 from aliquot.config.queues import check_together, known_queues, queue_notes, read_listed, read_queue
 from aliquot.config.readers import asked_memory, choice, moment, name, path_name, share, text, words
 from aliquot.config.requests import Known
@@ -93,6 +94,7 @@ class Documents:
         self.policies: list[tuple[str, Settings]] = []
         self.failing: list[Item] = []
         self.failures: list[tuple[int, str, int | None]] = []
+        self.reservations: list[tuple[str, Item]] = []
         self.speeds = SpeedTable()
         self.rates = Rates()
         self.said: list[str] = []
@@ -294,6 +296,11 @@ def _link_jobs(found: Documents) -> None:
     ]
 
 
+def _take_reservation(document: Document, found: Documents) -> None:
+    found.claim("reservation", document.name, document.item)
+    found.reservations.append((document.name, document.spec))
+
+
 def _take_policy(document: Document, found: Documents) -> None:
     if document.name in dict(BUILTIN):
         document.item.fail(f"{document.name!r} is a policy of Aliquot's own", "choose another name")
@@ -308,5 +315,6 @@ KINDS: Final[dict[str, Callable[[Document, Documents], Any]]] = {
     "Queue": _take_queue,
     "Queues": _take_queues,
     "Job": _take_job,
+    "Reservation": _take_reservation,
     "Policy": _take_policy,
 }

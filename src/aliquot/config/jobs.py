@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from aliquot.config.arrays import read_array
 from aliquot.config.elastic import read_elastic
-from aliquot.config.fields import Field, Table, fail_at, read_fields
-from aliquot.config.members import ASKED, GANG, read_members, read_minimum
+from aliquot.config.fields import Field, Table, read_fields
+from aliquot.config.groups import SITED, check_sites, read_members_and_groups
+from aliquot.config.members import ASKED, GANG, read_minimum
 from aliquot.config.readers import (
     choice,
     count,
@@ -22,12 +25,12 @@ from aliquot.config.readers import (
     whole,
 )
 from aliquot.config.requests import Known
+from aliquot.config.together import read_together
 from aliquot.config.tree import Item
 from aliquot.config.waits import WAITS
-from aliquot.core.errors import SpecError
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Array, Bound, Job, Link, Stage, Stop
-from aliquot.core.queueing.deps import check_array
+from aliquot.core.jobs import Array, Bound, Job, Link, Request, Stage, Stop
+from aliquot.core.together import Together
 from aliquot.core.workload import Offer
 
 MOST_REPLICAS: Final = 1_000_000
@@ -42,6 +45,7 @@ JOB: Final[Table] = {
     "submit": Field(moment, "submitted_ms"),
     "run": Field(duration, "work_ms"),
     "estimate": Field(duration, "estimate_ms"),
+    "limit": Field(duration, "limit_ms"),
     "patience": Field(duration, "patience_ms"),
     "idleAfter": Field(duration, "idle_after_ms"),
     "busy": Field(level, "busy_milli"),
@@ -58,12 +62,24 @@ JOB: Final[Table] = {
     "finishBy": Field(duration, "finish_by_ms"),
     "speedFloor": Field(share, "speed_floor_milli"),
     "elastic": Field(lambda item: item),
+    "together": Field(lambda item: item),
     **WAITS,
     **GANG,
+    **SITED,
     **ASKED,
 }
-ARRAY: Final[Table] = {"size": Field(whole, required=True), "width": Field(whole)}
-OF_JOB: Final = ("priority", "queue", "user", "stage", "estimate_ms", "movable", "scatter", "spread", "spot")
+OF_JOB: Final = (
+    "priority",
+    "queue",
+    "user",
+    "stage",
+    "estimate_ms",
+    "limit_ms",
+    "movable",
+    "scatter",
+    "spread",
+    "spot",
+)
 OF_STOP: Final = ("checkpoint_ms", "restart_ms", "stop_ms", "preemptible")
 OF_OFFER: Final = ("work_ms", "patience_ms", "busy_milli", "idle_after_ms", "linked")
 
@@ -75,9 +91,9 @@ def read_job(word: str, spec: Item, known: Known, priorities: dict[str, int]) ->
     otherwise. `seq` is 0 and `after` empty here: both are known only when all jobs are read.
     """
     values = read_fields(spec, JOB)
-    members = read_members(spec, values, known)
-    array = _read_array(word, spec, values)
-    copies = array.size if array is not None else values.get("replicas")
+    members, groups = read_members_and_groups(spec, values, known)
+    array, indices = _read_array(word, values)
+    copies = values.get("replicas") if array is None else array.size
     beside = {key: values[key] for key in OF_OFFER if key in values}
     beside.setdefault("linked", any(member.link is Link.REQUIRED for member in members))
     minimum = read_minimum(spec, values, len(members))
@@ -88,8 +104,11 @@ def read_job(word: str, spec: Item, known: Known, priorities: dict[str, int]) ->
         seq=0,
         replica_of="" if copies is None else word,
         minimum=minimum,
+        groups=groups,
+        wish=values.get("wish"),
         array=array,
         elastic=read_elastic(values["elastic"], members, minimum) if "elastic" in values else None,
+        together=_read_together(values, members),
         stop=Stop(**{key: values[key] for key in OF_STOP if key in values}),
         bound=_read_bound(spec, values),
         **_own(values, priorities),
@@ -97,7 +116,7 @@ def read_job(word: str, spec: Item, known: Known, priorities: dict[str, int]) ->
     _check_job(spec, job)
     if copies is None:
         return (Offer(job=job, **beside),)
-    ids = (JobId(f"{word}-{at}") for at in range(copies))
+    ids = (JobId(f"{word}-{at}") for at in indices or range(copies))
     return tuple(Offer(job=replace(job, id=id_), **beside) for id_ in ids)
 
 
@@ -107,22 +126,20 @@ def _own(values: dict[str, Any], priorities: dict[str, int]) -> dict[str, Any]:
     return own
 
 
-def _read_array(word: str, spec: Item, values: dict[str, Any]) -> Array | None:
-    """`array: {size: 100, width: 10}`: a hundred jobs, ten at a time; `array: 100` sets no width."""
+def _read_array(word: str, values: dict[str, Any]) -> tuple[Array | None, tuple[int, ...]]:
     item: Item | None = values.get("array")
     if item is None:
-        return None
+        return None, ()
     if "replicas" in values:
         item.fail("both an array and replicas", "keep one: an array has a width limit, replicas have none")
-    said = {"size": whole(item)} if item.text is not None else read_fields(item, ARRAY)
-    array = Array(word, **said)
-    try:
-        check_array(array, "array")
-    except SpecError as error:
-        fail_at(item, error)
-    if array.size > MOST_REPLICAS:
-        (item.get("size") or item).fail(f"an array of {array.size} jobs", f"{MOST_REPLICAS} at most")
-    return array
+    return read_array(word, item)
+
+
+def _read_together(values: dict[str, Any], members: Sequence[Request]) -> Together | None:
+    if "together" not in values:
+        return None
+    elastic, scatter = "elastic" in values, values.get("scatter", False)
+    return read_together(values["together"], members, elastic=elastic, scatter=scatter)
 
 
 def _read_bound(spec: Item, values: dict[str, Any]) -> Bound:
@@ -139,6 +156,7 @@ def _read_bound(spec: Item, values: dict[str, Any]) -> Bound:
 
 
 def _check_job(spec: Item, job: Job) -> None:
+    check_sites(spec, job)
     cards = sum(member.cards for member in job.members)
     for key in ("busy", "linked", "scatter"):
         item = spec.get(key)

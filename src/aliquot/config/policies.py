@@ -16,6 +16,7 @@ from aliquot.config.objectives import PRESETS, WHOLE, weighed
 from aliquot.config.readers import (
     choice,
     count,
+    duration,
     flag,
     level,
     moment,
@@ -31,9 +32,11 @@ from aliquot.config.tree import Item, nearest
 from aliquot.core import units
 from aliquot.core.settings import (
     Backfill,
+    Colocation,
     Defrag,
     Discipline,
     ElasticRules,
+    Estimating,
     Idling,
     MixSource,
     Objectives,
@@ -43,7 +46,10 @@ from aliquot.core.settings import (
     Rates,
     Rescue,
     Settings,
+    Source,
+    SpotCap,
 )
+from aliquot.core.together import SEATS
 
 DEFAULT_PLACEMENT: Final = "future-packing"
 PLACEMENTS: Final = (
@@ -57,36 +63,6 @@ PLACEMENTS: Final = (
     "random",
 )
 SYNONYMS: Final = {"binpack": "best-fit"}
-
-# Where sharing itself is the question: whole cards as most sites hand them out, and slices as one could.
-COMPARED: Final = (
-    (
-        "whole-card-fifo",
-        Settings(policy=(("spread", 1.0),), shared=False, discipline=Discipline.STRICT, by_priority=False),
-    ),
-    ("binpack-slices", Settings(policy=(("best-fit", 1.0),))),
-)
-BUILTIN: Final = (
-    *((placement, Settings(policy=((placement, 1.0),))) for placement in PLACEMENTS),
-    *COMPARED,
-    *((preset.name, weighed(Settings(), preset.objectives)) for preset in PRESETS),
-)
-"""(name, settings) of the policies that need no document, the default first."""
-
-ABOUT: Final = {
-    "future-packing": "the default: shut out as little as possible of the demand that is likely to come",
-    "fgd": "where fragmentation grows least, as published",
-    "best-fit": "the fullest node that will do (binpack)",
-    "spread": "the emptiest node",
-    "gpu-packing": "cards in use first, then nodes in use",
-    "gpu-clustering": "beside jobs that ask alike",
-    "dot-product": "where what is asked looks like what is left",
-    "random": "any that will do",
-    "whole-card-fifo": "to compare with: whole cards in order of arrival, spread over the nodes",
-    "binpack-slices": "to compare with: slices, packed, by priority",
-    **{preset.name: preset.about for preset in PRESETS},
-}
-"""What each built-in policy is, in a line."""
 
 MECHANISMS: Final = ("mps", "time-slicing", "mig", "cgpu", "vgpu", "hami")
 
@@ -110,6 +86,7 @@ ORDER: Final[Table] = {
     "bySize": Field(flag, "by_size"),
 }
 OVERRUN: Final[Table] = {"least": Field(moment, "least_ms"), "again": Field(thousandths, "again_milli")}
+ESTIMATES: Final[Table] = {"source": Field(choice(Source)), "quantile": Field(share, "quantile_milli")}
 BACKFILL: Final[Table] = {
     "bySize": Field(flag, "by_size"),
     "overdue": Field(moment, "overdue_ms"),
@@ -132,6 +109,7 @@ PREEMPTION: Final[Table] = {
     "mostEvictions": Field(count(0, 10**6), "most_evictions"),
     "again": Field(thousandths, "again_milli"),
     "perPlan": Field(count(1, 10**6), "per_plan"),
+    "shrink": Field(flag),
 }
 ELASTICITY: Final[Table] = {
     "change": Field(thousandths, "change_milli"),
@@ -143,6 +121,11 @@ DEFRAG: Final[Table] = {
     "after": Field(moment, "after_ms"),
     "pause": Field(moment, "pause_ms"),
 }
+COLOCATION: Final[Table] = {
+    "leastGain": Field(thousandths, "least_gain_milli"),
+    "most": Field(count(2, SEATS)),
+}
+SPOT: Final[Table] = {"quantile": Field(share, "quantile_milli"), "horizon": Field(duration, "horizon_ms")}
 IDLING: Final[Table] = {
     "warnAfter": Field(moment, "warn_after_ms"),
     "stopAfter": Field(moment, "stop_after_ms"),
@@ -182,6 +165,11 @@ def _mix(item: Item) -> dict[str, Any]:
     return read_fields(item, MIX)
 
 
+def _estimates(item: Item) -> dict[str, Any]:
+    """`estimates: best` is short for a source."""
+    return {"source": choice(Source)(item)} if item.text is not None else read_fields(item, ESTIMATES)
+
+
 def _rescue(item: Item) -> dict[str, Any]:
     """`rescue: 3%` is the share of placed jobs that may move; a map sets the rest too."""
     return {"share": ratio(item)} if item.text is not None else read_fields(item, RESCUE)
@@ -213,10 +201,13 @@ POLICY: Final[Table] = {
     "order": Field(lambda item: read_fields(item, ORDER)),
     "backfill": Field(_switched(BACKFILL)),
     "overrun": Field(lambda item: read_fields(item, OVERRUN)),
+    "estimates": Field(_estimates),
     "preemption": Field(_switched(PREEMPTION)),
     "elasticity": Field(_switched(ELASTICITY), "elastic"),
     "defrag": Field(_switched(DEFRAG)),
     "idling": Field(_switched(IDLING)),
+    "colocation": Field(_switched(COLOCATION)),
+    "spot": Field(_switched(SPOT), "spot_cap"),
     "rates": Field(lambda item: item),
     "mix": Field(_mix),
     "rescue": Field(_rescue),
@@ -225,16 +216,20 @@ POLICY: Final[Table] = {
     "mechanisms": Field(_mechanisms),
     "engine": Field(one_of(["numba", "python"])),
 }
-Part = Order | Overrun | Backfill | Preemption | Rescue | ElasticRules | Defrag | Idling
-PARTS: Final[dict[str, type[Part]]] = {
+Part = Order | Overrun | Estimating | Backfill | Preemption | Rescue | ElasticRules | Defrag | Idling
+Sharing = Colocation | SpotCap
+PARTS: Final[dict[str, type[Part | Sharing]]] = {
     "order": Order,
     "overrun": Overrun,
+    "estimates": Estimating,
     "rescue": Rescue,
     "backfill": Backfill,
     "preemption": Preemption,
     "elastic": ElasticRules,
     "defrag": Defrag,
     "idling": Idling,
+    "colocation": Colocation,
+    "spot_cap": SpotCap,
 }
 
 

@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn
 from aliquot.config.fields import Field, Reader, Table, read_fields
 from aliquot.config.readers import (
     choice,
+    moment,
     money,
     path_name,
     quota_memory,
@@ -96,6 +97,11 @@ QUEUE: Final[Table] = {
     "discipline": Field(choice(Discipline)),
     "gpuMemory": Field(quota_memory, "nominal_mib"),
     "quota": Field(lambda item: item, "quotas"),
+    "budget": Field(lambda item: item),
+}
+BUDGET: Final[Table] = {
+    "money": Field(money, "budget_cents", required=True),
+    "stop": Field(moment, "spent_grace_ms"),
 }
 LISTED: Final[Table] = {"name": Field(queue_name, required=True), **QUEUE}
 
@@ -113,7 +119,15 @@ def read_listed(item: Item, names: ModelNames) -> Queue:
 
 def _queue(name: str, values: dict[str, Any], names: ModelNames) -> Queue:
     quotas: Item | None = values.pop("quotas", None)
+    values |= _read_budget(values.pop("budget", None))
     return Queue(name, quotas=() if quotas is None else _read_quotas(quotas, names), **values)
+
+
+def _read_budget(item: Item | None) -> dict[str, Any]:
+    """`budget: 1000` is money for each calendar month; a map also says what happens once it is used."""
+    if item is None:
+        return {}
+    return {"budget_cents": money(item)} if item.text is not None else read_fields(item, BUDGET)
 
 
 def _read_quotas(item: Item, names: ModelNames) -> tuple[Quota, ...]:
@@ -196,6 +210,8 @@ def queue_notes(queues: Sequence[Queue], nodes: Sequence[Node], rates: Rates) ->
     parts = ", ".join(_amount(resource, amount) for resource, amount in over.items())
     notes = [f"queues are promised more than the pool has: {parts} too much"] if parts else []
     limited = {quota.resource.measure for queue in queues for quota in quotas_of(queue)}
+    if any(queue.budget_cents is not None for queue in queues):
+        limited.add(Measure.MONEY)
     models = sorted({card.model.name for node in nodes for card in node.cards})
     for measure, table in ((Measure.COMPUTE, rates.compute_milli), (Measure.MONEY, rates.cents_a_month)):
         unrated = [model for model in models if model not in dict(table)]

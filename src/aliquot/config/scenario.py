@@ -8,13 +8,14 @@ from typing import Final
 
 import msgspec
 
+from aliquot.config.builtin import BUILTIN
 from aliquot.config.documents import Documents, read_documents
-from aliquot.config.policies import BUILTIN
 from aliquot.config.shelf import Shelf
 from aliquot.config.source import read_items
+from aliquot.config.windows import read_reservation
 from aliquot.core.errors import DocumentError
 from aliquot.core.settings import Rates, Settings
-from aliquot.core.workload import Offer, Scenario
+from aliquot.core.workload import Announced, Offer, Scenario
 
 LACKS: Final = "write a document of kind Cluster whose nodes have a shape or cards"
 
@@ -34,11 +35,19 @@ def load_scenario(paths: Sequence[Path], shelf: Shelf) -> Scenario:
         name=", ".join(found.sites) or paths[0].stem,
         nodes=tuple(found.nodes),
         offers=_in_order(found.offers),
-        policies=tuple((name, _complete(settings, found)) for name, settings in (*found.policies, *BUILTIN)),
+        policies=tuple((name, complete(settings, found)) for name, settings in (*found.policies, *BUILTIN)),
         speeds=found.speeds,
         standing=found.standing,
         notes=(*found.said, *found.notes),
         failures=tuple(sorted(found.failures, key=lambda failure: failure[:2])),
+        windows=_windows(found),
+    )
+
+
+def _windows(found: Documents) -> tuple[Announced, ...]:
+    jobs = {group.word for group in found.groups} | {offer.job.id for offer in found.offers}
+    return tuple(
+        read_reservation(word, spec, found.nodes, found.reachable, jobs) for word, spec in found.reservations
     )
 
 
@@ -51,6 +60,7 @@ def _in_order(offers: Sequence[Offer]) -> tuple[Offer, ...]:
     )
 
 
-def _complete(settings: Settings, found: Documents) -> Settings:
+def complete(settings: Settings, found: Documents) -> Settings:
+    """`settings` of a policy with the queues, slice classes and rates of all documents."""
     rates = settings.rates if settings.rates != Rates() else found.rates
     return msgspec.structs.replace(settings, queues=found.queues, slices=tuple(found.slices), rates=rates)

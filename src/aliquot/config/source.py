@@ -32,6 +32,16 @@ def read_items(paths: Sequence[Path]) -> tuple[Item, ...]:
     return tuple(item for path in paths for file in _expand(path) for item in _read_file(file))
 
 
+def read_text(text: str, name: str) -> tuple[Item, ...]:
+    """Every document of one file, which was read before; `name` says where, and by its end what it is."""
+    return tuple(_parse(text, Path(name)))
+
+
+def text_files(paths: Sequence[Path]) -> list[tuple[str, str]]:
+    """(name, text) of every file of `paths`, absolute, folders unfolded as in `read_items`."""
+    return [(str(file.absolute()), _load(file)) for path in paths for file in _expand(path)]
+
+
 def _expand(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
@@ -44,14 +54,21 @@ def _expand(path: Path) -> list[Path]:
 
 
 def _read_file(file: Path) -> list[Item]:
+    return _parse(_load(file), file)
+
+
+def _load(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise DocumentError("no such file", file=str(file), hint="a file or folder of documents") from error
     except UnicodeDecodeError as error:
         raise DocumentError("not a text in UTF-8", file=str(file), hint="save it as UTF-8") from error
     except OSError as error:
         raise DocumentError(f"cannot be read: {error.strerror}", file=str(file)) from error
+
+
+def _parse(text: str, file: Path) -> list[Item]:
     read = _read_json if file.suffix == ".json" else _read_yaml
     try:
         items = [item for item in read(text, str(file)) if not item.null]

@@ -13,14 +13,15 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from aliquot.config.builtin import ABOUT, BUILTIN
 from aliquot.config.documents import read_documents
 from aliquot.config.fields import Table
 from aliquot.config.policies import (
-    ABOUT,
     BACKFILL,
-    BUILTIN,
+    COLOCATION,
     DEFRAG,
     ELASTICITY,
+    ESTIMATES,
     IDLING,
     OBJECTIVES,
     ORDER,
@@ -28,6 +29,7 @@ from aliquot.config.policies import (
     POLICY,
     PREEMPTION,
     RESCUE,
+    SPOT,
 )
 from aliquot.config.shelf import Shelf
 from aliquot.config.source import read_items
@@ -38,10 +40,13 @@ TABLES: Final[Mapping[str, Table]] = {
     "order": ORDER,
     "backfill": BACKFILL,
     "overrun": OVERRUN,
+    "estimates": ESTIMATES,
     "preemption": PREEMPTION,
     "elasticity": ELASTICITY,
     "defrag": DEFRAG,
     "idling": IDLING,
+    "colocation": COLOCATION,
+    "spot": SPOT,
     "rescue": RESCUE,
 }
 UNSAID: Final = "-"

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from aliquot.config.arrays import read_array
 from aliquot.config.documents import API_VERSION
 from aliquot.config.jobs import read_job
 from aliquot.config.queues import known_queues
@@ -40,8 +41,10 @@ NOT_LIVE: Final = (
     "stop",
     "idleAfter",
 )
-# What `read_live_jobs` reads and a service that takes one job of one member at a time can't keep its word on.
-NOT_YET: Final = ("array", "members", "elastic")
+NOT_YET: Final = {
+    "limit": "say `time`: the service ends the job then",
+    "elastic": "a process cannot change its width while it runs; ask for one width, or for members",
+}
 _HOW: Final = ("command", "cwd", "env", "umask", "time", "grace", "warn", "warnBefore", "retries")
 
 
@@ -60,15 +63,18 @@ def read_live_jobs(
     settings: Settings,
     *,
     now_ms: int,
-    known_ids: Container[str],
-) -> tuple[Job, ...]:
+    known_ids: Container[str] | None = None,
+) -> tuple[tuple[Job, ...], tuple[int, ...]]:
     """What a submission asks of the machine: one job, or one for each of its array, without ids or times.
 
-    Never movable: a process can't be moved. `startBy` and `finishBy` count from `now_ms`; `after` and
-    `afterOk` name ids among `known_ids`. The array's name is the submission's: whoever accepts it gives it a
-    name that no other array has. Raises SpecError that names the field.
+    With them the indices of the array, if it is one. Never movable: a process can't be moved. `startBy` and
+    `finishBy` count from `now_ms`; `after` and `afterOk` name ids among `known_ids` (None: whoever accepts it
+    looks). The array's name is the submission's: whoever accepts it gives it a name that no other array has.
+    Raises SpecError that names the field.
     """
     _refuse(asked, NOT_LIVE, "has no meaning for a job that runs for real")
+    for key, why in NOT_YET.items():
+        _refuse(asked, (key,), "is not run by this service", why)
     spec = _item(asked.spec, "spec")
     there = known_queues(settings.queues)
     queue = spec.get("queue")
@@ -78,11 +84,13 @@ def read_live_jobs(
     priorities = {queue.name: queue.priority for queue in settings.queues}
     after: list[After] = []
     for item, when in read_waits(spec):
-        if item.scalar() not in known_ids:
+        if known_ids is not None and item.scalar() not in known_ids:
             item.fail(f"there is no job {item.text!r} to wait for", "the id of a job, as submit prints it")
         after.append(After(JobId(item.scalar()), when))
     offers = read_job(asked.name or "job", spec, known, priorities)
-    return tuple(
+    array = spec.get("array")
+    indices = () if array is None else read_array("", array)[1]
+    jobs = tuple(
         replace(
             offer.job,
             movable=False,
@@ -92,26 +100,13 @@ def read_live_jobs(
         )
         for offer in offers
     )
+    return jobs, indices
 
 
-def read_live_job(asked: Submission, shelf: Shelf, settings: Settings, *, now_ms: int = 0) -> Job:
-    """The same for a service that takes one job of one member and checks itself whom it waits for."""
-    _refuse(asked, NOT_YET, "is not run by this service yet")
-    (job,) = read_live_jobs(asked, shelf, settings, now_ms=now_ms, known_ids=_Anybody())
-    return job
-
-
-class _Anybody(Container[str]):
-    """All ids there could be."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-def _refuse(asked: Submission, keys: Sequence[str], message: str) -> None:
+def _refuse(asked: Submission, keys: Sequence[str], message: str, hint: str = "leave it out") -> None:
     for key in keys:
         if asked.spec.get(key) is not None:
-            raise SpecError(message, field=f"spec.{key}", value=asked.spec[key], hint="leave it out")
+            raise SpecError(message, field=f"spec.{key}", value=asked.spec[key], hint=hint)
 
 
 def _from_now(bound: Bound, now_ms: int) -> Bound:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from aliquot.control.arrays import array_of, body_id
 from aliquot.control.kept import Kept
 from aliquot.control.views import AttemptView, CardGrant, Exit
 from aliquot.core.events import (
@@ -65,7 +66,8 @@ class Keyed(NamedTuple):
 class Chronicle:
     """Lives by id, in order of submission, and jobs by (owner, key). Sees what the loop has recorded.
 
-    `forget` is told of those over for so long that `kept` others ended after them.
+    `forget` is told of those over for so long that `kept` others ended after them, and of an array once the
+    last of its jobs is one of them.
     """
 
     def __init__(
@@ -78,7 +80,9 @@ class Chronicle:
     ) -> None:
         self.lives: dict[JobId, Life] = {}
         self.keys: dict[tuple[int, str], Keyed] = {}
-        self._kept_of, self._exits_of, self._forget, self._kept = kept_of, exits_of, forget, kept
+        self.arrays: dict[str, dict[JobId, None]] = {}  # the jobs of each array that are remembered
+        self._kept_of, self._exits_of, self._forget, self._most = kept_of, exits_of, forget, kept
+        self._last: tuple[JobId, Kept | None] | None = None
         self._over: deque[JobId] = deque()
 
     def resume(self, events: Iterable[Event], world: World) -> None:
@@ -93,13 +97,22 @@ class Chronicle:
         """Called after `events` were recorded and folded into `world`."""
         self._note(events, world)
         # in lots, since forgetting is a write of its own
-        if len(self._over) > self._kept + self._kept // 20:
-            old = [self._over.popleft() for _ in range(len(self._over) - self._kept)]
-            for job in old:
-                life = self.lives.pop(job)
-                if life.key and life.owner is not None:
-                    self.keys.pop((life.owner, life.key), None)
-            self._forget(old)
+        if len(self._over) > self._most + self._most // 20:
+            old = [self._over.popleft() for _ in range(len(self._over) - self._most)]
+            self._forget([*old, *(array for job in old if (array := self._drop(job)))])
+
+    def _drop(self, job: JobId) -> JobId | None:
+        """Remember `job` no more; its array, if that was the last of it."""
+        life = self.lives.pop(job)
+        array = array_of(job)
+        if array:
+            self.arrays[array].pop(job, None)
+            if self.arrays[array]:
+                return None
+            del self.arrays[array]
+        if life.key and life.owner is not None:
+            self.keys.pop((life.owner, life.key), None)
+        return JobId(array) if array else None
 
     def _note(self, events: Iterable[Event], world: World) -> None:
         touched: dict[JobId, int] = {}
@@ -119,15 +132,24 @@ class Chronicle:
 
     def _begin(self, job: Job) -> None:
         if job.id not in self.lives:
-            kept = self._kept_of(job.id)
-            self.lives[job.id] = self._owned(Life(job, Phase.PENDING, None, ""), kept)
+            self.lives[job.id] = self._owned(Life(job, Phase.PENDING, None, ""), self._kept(job.id))
+
+    def _kept(self, job: JobId) -> Kept | None:
+        """What lies beside its submission; of an array it is read once for jobs that come in a row."""
+        name = body_id(job)
+        if self._last is None or self._last[0] != name:
+            self._last = (name, self._kept_of(name))
+        return self._last[1]
 
     def _owned(self, life: Life, kept: Kept | None) -> Life:
         """The same with what lies beside its submission, and found by its key."""
+        array = array_of(life.job.id)
+        if array:
+            self.arrays.setdefault(array, {})[life.job.id] = None
         if kept is None:
             return life
         if kept.key:
-            self.keys[kept.owner, kept.key] = Keyed(life.job.id, kept.digest)
+            self.keys[kept.owner, kept.key] = Keyed(body_id(life.job.id), kept.digest)
         return replace(life, owner=kept.owner, name=kept.name, key=kept.key)
 
     def _end(self, job: JobId, at: int) -> None:
@@ -147,7 +169,7 @@ class Chronicle:
 
     def _found(self, record: JobRecord, world: World) -> Life:
         """A life whose beginning is not on record any more."""
-        kept = self._kept_of(record.job.id)
+        kept = self._kept(record.job.id)
         grants = world.grants.get(record.job.id, ())
         began = record.since_ms if record.phase is not Phase.STARTING else None
         attempts: tuple[AttemptView, ...] = ()

@@ -26,7 +26,7 @@ from aliquot.core.queueing.outlook import Expected
 from aliquot.core.report.observation import Observation
 from aliquot.core.report.result import RunResult, Standing
 from aliquot.core.settings import Settings
-from aliquot.core.steps import Evict, Place, Reserve, Wait
+from aliquot.core.steps import Evict, Place, Reserve, Resize, Wait
 from aliquot.core.workload import Scenario
 
 LoadScenario = Callable[[Sequence[Path]], Scenario]
@@ -73,8 +73,9 @@ class Explanation(msgspec.Struct, frozen=True):
     queue_waiting: int = 0
     expected: Expected | None = None  # while it waits
     promise: Promise | None = None  # where it has bounds
-    stopped: tuple[Evict, ...] = ()  # others, for this job
+    stopped: tuple[Evict | Resize, ...] = ()  # others, for this job; or narrower
     cleared: Reserve | None = None  # what they gave up for it
+    company: Place | None = None  # the last time that somebody came to its cards, or it to theirs
 
 
 class Experiments:
@@ -192,6 +193,7 @@ class Experiments:
             queue=offer.job.queue,
             stopped=told.stopped,
             cleared=told.cleared,
+            company=told.company,
         )
         if not waits:
             placed = replace(explained, place=told.place, placed_ms=told.placed_ms)
@@ -232,8 +234,9 @@ class _Told(msgspec.Struct):
 
     place: Place | None = None
     placed_ms: int | None = None
-    stopped: tuple[Evict, ...] = ()
+    stopped: tuple[Evict | Resize, ...] = ()
     cleared: Reserve | None = None
+    company: Place | None = None
 
 
 def _follow(run: Run, job: JobId, at_ms: int | None) -> _Told:
@@ -241,9 +244,11 @@ def _follow(run: Run, job: JobId, at_ms: int | None) -> _Told:
     told = _Told()
     for now in run.turns(at_ms):
         steps = run.loop.last_plan.steps if run.loop.last_plan else ()
-        stopped = tuple(step for step in steps if isinstance(step, Evict) and step.for_job == job)
+        stopped = tuple(step for step in steps if isinstance(step, Evict | Resize) and step.for_job == job)
         told.stopped = stopped or told.stopped
         for step in steps:
+            if isinstance(step, Place) and step.company is not None and job in step.company.jobs:
+                told.company = step
             if isinstance(step, Place) and step.job == job:
                 told.place, told.placed_ms = step, now
             elif isinstance(step, Reserve) and step.job == job and step.firm:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from aliquot.control.chronicle import Life
 from aliquot.control.foresight import find_places
 from aliquot.control.looking import Lookout
 from aliquot.control.views import LiveExplanation
+from aliquot.core.hosting import company_of
 from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo, explain_wait
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Place
 from aliquot.core.world import World
+
+MANY: Final = 1000  # who wait; to line them all up for one answer would hold up the loop
 
 
 def explain_live(
@@ -33,6 +38,8 @@ def explain_live(
     is_scored = place is not None and bool(grants) and grants[0].id.attempt == place.attempt
     if not is_scored and grants:
         place = Place(job.id, grants[0].id.attempt, tuple(grant.placement for grant in grants))
+    if place is not None:
+        place = replace(place, company=company_of(frozen, job.id))
     placed_ms = life.attempts[-1].granted_ms if life.attempts and not waits else None
     foresight = lookout.foresight
     said = LiveExplanation(
@@ -51,11 +58,13 @@ def explain_live(
     )
     if not waits:
         return said
-    expected = lookout.expect(world, now, job.id)
+    expected = lookout.seen.table.get(job.id)
+    line = lookout.seen.places if len(frozen.pending) > MANY else {}
+    stands = line.get(job.id) or find_places(frozen, settings, now, memo)[job.id]
     return replace(
         said,
         wait=explain_wait(frozen, settings, job.id, memo, now),
-        **find_places(frozen, settings, now, memo)[job.id]._asdict(),
+        **stands._asdict(),
         expected=expected,
         promise=foresight.promise(job, now, expected),
     )

@@ -18,14 +18,7 @@ from aliquot.core.events import Ended, Event, Evicting, Granted, JobCancelled, J
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Bound, Job
 from aliquot.core.memo import Memo
-from aliquot.core.promise import (
-    Crowding,
-    CrowdRules,
-    Promise,
-    crowding_of,
-    least_speed,
-    promise_of,
-)
+from aliquot.core.promise import Promise, least_speed, promise_of
 from aliquot.core.queueing.estimate import History, Like
 from aliquot.core.queueing.outlook import (
     Expected,
@@ -63,9 +56,7 @@ class Foresight:
     """Watches one loop. Call `look` after every turn; ask `expect` between turns.
 
     `budget` is for each look, `asked` for each answer of `expect` (None: the same). `allowance`: turns that
-    looks may take in all (None: no limit); then newcomers are not guessed for any more. With `keep`
-    everybody's expected start is in `table` after a look, the bounds of those who have any in `promises`, and
-    how full the pool is in `crowding`; they are replaced, never changed.
+    looks may take in all (None: no limit); then newcomers are not guessed for any more.
     """
 
     def __init__(
@@ -75,17 +66,12 @@ class Foresight:
         *,
         asked: MakeBudget | None = None,
         allowance: int | None = None,
-        keep: bool = False,
-        rules: CrowdRules = CrowdRules(),  # noqa: B008 - a frozen value
     ) -> None:
-        self.settings, self.rules = settings, rules
+        self.settings = settings
         self.history, self.verified = History(), Verified()
-        self.table: dict[JobId, Expected] = {}
-        self.promises: dict[JobId, Promise] = {}
-        self.crowding: Crowding | None = None
         self.is_stale = False
         self._budget, self._asked = budget, budget if asked is None else asked
-        self._allowance, self._keep = allowance, keep
+        self._allowance = allowance
         self._outlook = Outlook()
         self._fresh: dict[JobId, None] = {}
         self._said: dict[JobId, tuple[Interval | None, int]] = {}
@@ -116,25 +102,28 @@ class Foresight:
                     self._ended(event)
 
     def look(self, world: World, now: int) -> None:
-        """Guess for those who came in the last turn and still wait; refresh what is kept for all."""
-        fresh = [job for job in self._fresh if job in world.jobs and job not in world.grants]
-        self._fresh.clear()
-        self.is_stale = False
-        if self._keep:
-            self._refresh(world, now, fresh)
-        elif fresh and self._allowance != 0:
+        """Guess for those who came in the last turn and still wait."""
+        fresh = self.take_fresh(world)
+        if fresh and self._allowance != 0:
             budget = self._budget()
             if self._allowance is not None:
                 budget = budget._replace(turns=min(budget.turns, self._allowance))
             found = predict(world, self.settings, now, fresh, budget, self.estimate)
             if self._allowance is not None:
                 self._allowance = max(0, self._allowance - found.turns)
-            self._begin(found.starts, now)
+            self.begin(found.starts, now)
+
+    def take_fresh(self, world: World) -> tuple[JobId, ...]:
+        """Those who came since this was last asked and still wait; what has happened by now is known then."""
+        fresh = tuple(job for job in self._fresh if job in world.jobs and job not in world.grants)
+        self._fresh.clear()
+        self.is_stale = False
+        return fresh
 
     def expect(self, world: World, now: int, jobs: Collection[JobId]) -> dict[JobId, Expected]:
         """When each of the waiting `jobs` is expected to start."""
         found = predict(world, self.settings, now, jobs, self._asked(), self.estimate)
-        return {job: self._expected(found.starts.get(job), now, is_cut=found.is_cut) for job in jobs}
+        return {job: self.expected(found.starts.get(job), now, is_cut=found.is_cut) for job in jobs}
 
     def promise(self, job: Job, now: int, expected: Expected | None) -> Promise | None:
         """What can be said of the bounds of a waiting job; None where it has none."""
@@ -149,31 +138,21 @@ class Foresight:
         return self.verified.report()
 
     def estimate(self, job: Job) -> int | None:
-        """The user's word, else what jobs like it needed, in the middle; None where nothing is known."""
+        """The user's word, else what jobs like it needed in the middle, else its limit; None: unknown."""
         if job.estimate_ms is not None:
             return job.estimate_ms
         guess = self.history.guess(_like(job))
-        return None if guess is None else guess.ms
+        return job.limit_ms if guess is None else guess.ms
 
-    def _refresh(self, world: World, now: int, fresh: Sequence[JobId]) -> None:
-        frozen = world.freeze()
-        waiting = [key[3] for key in frozen.pending]
-        found = predict(world, self.settings, now, waiting, self._budget(), self.estimate)
-        starts, is_cut = found.starts, found.is_cut
-        self.table = {job: self._expected(starts.get(job), now, is_cut=is_cut) for job in waiting}
-        self._begin({job: starts[job] for job in fresh if job in starts}, now)
-        said = {job: self.promise(world.jobs[job].job, now, expected) for job, expected in self.table.items()}
-        self.promises = {job: promise for job, promise in said.items() if promise is not None}
-        since = None if self.crowding is None else self.crowding.since_ms
-        self.crowding = crowding_of(busy_share(frozen), since, now, tuple(self.promises.values()), self.rules)
-
-    def _begin(self, guesses: dict[JobId, Guess], now: int) -> None:
+    def begin(self, guesses: dict[JobId, Guess], now: int) -> None:
+        """These guesses were made at `now` for newcomers: what becomes of them is watched."""
         for job, guess in guesses.items():
             self._said[job] = (self._outlook.interval(guess.at_ms - now, now), now)
         for job, guess in guesses.items():
             self._outlook.begin(job, guess.at_ms - now, now)
 
-    def _expected(self, guess: Guess | None, now: int, *, is_cut: bool) -> Expected:
+    def expected(self, guess: Guess | None, now: int, *, is_cut: bool) -> Expected:
+        """A guess made at `now` as an interval; None: none was found, with `is_cut` for want of time."""
         if guess is None:
             return Expected(unsaid=Unsaid.TOO_FAR if is_cut else Unsaid.NO_END)
         seen = len(self._outlook)

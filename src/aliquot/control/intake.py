@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from aliquot.control.arrays import numbered
 from aliquot.core.events import Event, JobSubmitted
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
@@ -45,11 +46,19 @@ class Machine(Protocol):
         ...
 
 
-class _Ask(NamedTuple):
-    """`event` of a submission has a job without id, which `body` goes with."""
+class Submitted(NamedTuple):
+    """Jobs without ids, one or all of an array with their indices, and what lies beside them."""
 
-    event: Event
+    jobs: Sequence[Job]
     body: bytes
+    indices: Sequence[int] = ()
+
+
+class _Ask(NamedTuple):
+    """Events of one decision, or what is submitted; recorded together, and then `answer` is done."""
+
+    events: Sequence[Event]
+    submitted: Submitted | None
     answer: Future[JobId]
 
 
@@ -74,35 +83,35 @@ class Intake:
         self._closed: Exception | None = None
         self._asks: deque[_Ask] = deque()
         self._machine_told: list[Event] = []
-        self._asked: list[tuple[Event, _Ask]] = []
+        self._asked: list[tuple[Sequence[Event], JobId, _Ask]] = []
 
-    def submit(self, job: Job, body: bytes) -> Future[JobId]:
-        """Accept `job`, whose id and time are given here; done once it is on the disk."""
-        return self.submit_all([(job, body)])[0]
+    def submit_all(self, asked: Sequence[Submitted]) -> list[Future[JobId]]:
+        """Accept all, or none; ids and times are given here.
 
-    def submit_all(self, jobs: Sequence[tuple[Job, bytes]]) -> list[Future[JobId]]:
-        """The same of several, all or none; done in their order."""
-        return self._ask([(JobSubmitted(0, job), body) for job, body in jobs])
+        Each is done, in order, once it is on the disk: with its id, or that of its array.
+        """
+        return self._ask([((), one) for one in asked])
 
-    def tell(self, event: Event) -> Future[JobId]:
-        """Something a person decided; done once it is on the disk."""
-        return self._ask([(event, b"")])[0]
+    def tell(self, *events: Event) -> Future[JobId]:
+        """Something a person decided; done once all of it is on the disk."""
+        return self._ask([(events, None)])[0]
 
     def observe(self) -> Sequence[Event]:
         """What the machine told, then what people asked for."""
         if not self._machine_told:
             self._machine_told = list(self._machine.observe())
         now, number = self._now(), self.submitted
+        number += sum(len(ask.submitted.jobs) for _, _, ask in self._asked if ask.submitted is not None)
         while self._asks:
             ask = self._asks.popleft()
-            event = replace(ask.event, at=now)
-            if isinstance(event, JobSubmitted):
-                number += 1
-                job = replace(event.job, id=JobId(str(number)), seq=number, submitted_ms=now)
-                event = replace(event, job=job)
-                self._attach(job.id, ask.body)
-            self._asked.append((event, ask))
-        return [*self._machine_told, *(event for event, _ in self._asked)]
+            if ask.submitted is None:
+                self._asked.append(([replace(event, at=now) for event in ask.events], JobId(""), ask))
+                continue
+            name = JobId(str(number + 1))
+            self._asked.append((_accepted(ask.submitted, number, now), name, ask))
+            self._attach(name, ask.submitted.body)
+            number += len(ask.submitted.jobs)
+        return [*self._machine_told, *(event for events, _, _ in self._asked for event in events)]
 
     def carry_out(self, steps: Sequence[Work]) -> None:
         """The machine's, once what they come from is on record."""
@@ -114,13 +123,13 @@ class Intake:
         self._machine_told = []
         self.submitted = world.tally.submitted
         asked, self._asked = self._asked, []
-        for event, ask in asked:
-            ask.answer.set_result(event.job.id if isinstance(event, JobSubmitted) else JobId(""))
+        for _, name, ask in asked:
+            ask.answer.set_result(name)
 
     def refuse(self, error: Exception) -> None:
         """What was asked for could not be recorded: say so to those who asked."""
         with self._lock:
-            waiting = [ask for _, ask in self._asked] + list(self._asks)
+            waiting = [ask for _, _, ask in self._asked] + list(self._asks)
             self._asks.clear()
         self._asked = []
         for ask in waiting:
@@ -132,8 +141,8 @@ class Intake:
             self._closed = error
         self.refuse(error)
 
-    def _ask(self, asked: Sequence[tuple[Event, bytes]]) -> list[Future[JobId]]:
-        asks = [_Ask(event, body, Future()) for event, body in asked]
+    def _ask(self, asked: Sequence[tuple[Sequence[Event], Submitted | None]]) -> list[Future[JobId]]:
+        asks = [_Ask(events, submitted, Future()) for events, submitted in asked]
         for ask in asks:
             ask.answer.set_running_or_notify_cancel()  # from here on nobody can take it back
         with self._lock:
@@ -142,3 +151,13 @@ class Intake:
             self._asks.extend(asks)  # in one piece, so that one turn takes all of them
         self._machine.tell()
         return [ask.answer for ask in asks]
+
+
+def _accepted(asked: Submitted, number: int, now: int) -> list[Event]:
+    """Jobs with the numbers behind `number`."""
+    array = str(number + 1)
+    indices = asked.indices or (None,) * len(asked.jobs)
+    return [
+        JobSubmitted(now, numbered(job, number + at, array, index, now))
+        for at, (job, index) in enumerate(zip(asked.jobs, indices, strict=True), 1)
+    ]

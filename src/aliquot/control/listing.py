@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from aliquot.control.arrays import array_of, fold
 from aliquot.control.chronicle import Life
 from aliquot.control.kept import Kept
+from aliquot.control.looking import Lookout
+from aliquot.control.quotas import DEFAULT_QUEUE
 from aliquot.control.views import (
+    Accepted,
     CardGrant,
     CardUse,
     CardView,
@@ -17,19 +22,15 @@ from aliquot.control.views import (
     JobDetail,
     JobSummary,
     Progress,
-    QueueView,
 )
 from aliquot.core.health import Reading
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Card
-from aliquot.core.lifecycle import HOLDING, Phase
-from aliquot.core.promise import Answer, Crowding, Promise
+from aliquot.core.lifecycle import Phase
 from aliquot.core.queueing.outlook import Expected
-from aliquot.core.records import Frozen, NodeRecord
-from aliquot.core.settings import Settings
+from aliquot.core.records import Frozen, NodeRecord, queue_key
 from aliquot.core.units import FULL
 
-DEFAULT_QUEUE: Final = "default"
 PEAK_FORMATS: Final = ("bf16", "fp16")  # what models are trained in; the first that a card's facts have
 UNRUNNABLE: Final = 127  # what a shell reports for a command it cannot run
 
@@ -46,6 +47,8 @@ def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | 
         priority=life.job.priority,
         phase=life.phase.value,
         cards=sum(request.cards for request in life.job.members),
+        members=len(life.job.members),
+        array=array_of(life.job.id),
         attempt=last.number if last is not None else 1,
         submitted_ms=life.job.submitted_ms,
         started_ms=None if last is None else last.started_ms,
@@ -66,29 +69,86 @@ def exit_status(life: Life) -> int | None:
     return next((code for code in codes if code), 0)
 
 
+def list_jobs(
+    lives: Iterable[Life],
+    user_name: Callable[[int], str],
+    table: Mapping[JobId, Expected],
+    *,
+    over: bool,
+    owner: int | None,
+    most: int | None,
+    folded: bool,
+) -> list[JobSummary]:
+    """Rows of those asked for, the last `most`; `folded`: one for each array."""
+    wanted = [life for life in lives if owner is None or life.owner == owner]
+    if not folded:
+        wanted = [life for life in wanted if over or life.over_ms is None]
+        wanted = wanted if most is None else wanted[-most:]
+        return [summarise(life, user_name, table.get(life.job.id)) for life in wanted]
+    if not over:
+        open_arrays = {array_of(life.job.id) for life in wanted if life.over_ms is None} - {""}
+        wanted = [life for life in wanted if life.over_ms is None or array_of(life.job.id) in open_arrays]
+    rows = fold([summarise(life, user_name, table.get(life.job.id)) for life in wanted])
+    return rows if most is None else rows[-most:]
+
+
 def describe(
     life: Life,
     world: Frozen,
     user_name: Callable[[int], str],
     kept: Kept | None,
     output: str | None,
-    progress: tuple[Progress, ...] = (),
+    progress: tuple[Progress, ...],
+    unenforced: tuple[str, ...],
+    lookout: Lookout,
 ) -> JobDetail:
     """A job in full; without `kept` nothing that is its owner's business."""
-    position = None
-    if life.phase is Phase.PENDING:
-        keys = (at for at, key in enumerate(world.pending, 1) if key[3] == life.job.id)
-        position = next(keys, None)
+    now = where_it_stands(life, world, lookout)
     return JobDetail(
-        job=summarise(life, user_name),
+        job=summarise(life, user_name, now.expected),
         attempts=life.attempts,
-        position=position,
-        waiting=len(world.pending),
+        position=now.position,
+        waiting=now.waiting,
         is_cancelled=life.is_cancelled,
         command=None if kept is None else kept.command,
         cwd=None if kept is None else kept.cwd,
         output=output,
         progress=progress,
+        queue_position=now.queue_position,
+        queue_waiting=now.queue_waiting,
+        expected=now.expected if life.phase is Phase.PENDING else None,
+        promise=now.promise,
+        unenforced=unenforced,
+    )
+
+
+def where_it_stands(life: Life, world: Frozen, lookout: Lookout) -> Accepted:
+    """The place of a job in line, when it starts or has started, and what becomes of its bounds.
+
+    Places are those of the last look ahead; of a job that came after it, by priority and time alone.
+    """
+    seen, job = lookout.seen, life.job
+    if life.phase is not Phase.PENDING:
+        granted = life.attempts[-1].granted_ms if life.attempts else None
+        expected = None if granted is None else Expected.exactly(granted)
+        promise = None if granted is None else lookout.foresight.kept(job, granted)
+        return Accepted(job.id, phase=life.phase.value, expected=expected, promise=promise)
+    place = seen.places.get(job.id)
+    if place is None:
+        at, waiting = bisect_left(world.pending, queue_key(job)), len(world.pending)
+        position = at + 1 if at < waiting and world.pending[at][3] == job.id else None
+    else:
+        position, waiting = place.position, place.waiting
+    expected = seen.table.get(job.id)
+    return Accepted(
+        id=job.id,
+        phase=life.phase.value,
+        position=position,
+        waiting=waiting,
+        queue_position=None if place is None else place.queue_position,
+        queue_waiting=0 if place is None else place.queue_waiting,
+        expected=expected,
+        promise=seen.promises.get(job.id) or lookout.foresight.promise(job, seen.at_ms, expected),
     )
 
 
@@ -112,33 +172,6 @@ def card_views(
         for record in (world.nodes[name],)
         for at, card in enumerate(record.node.cards)
     ]
-
-
-def queue_views(
-    settings: Settings,
-    lives: Sequence[Life],
-    promises: Mapping[JobId, Promise] = MappingProxyType({}),
-    crowding: Crowding | None = None,
-) -> list[QueueView]:
-    """Configured queues in their order, then others that are in use; `promises` of those that wait."""
-    names = [queue.name for queue in settings.queues]
-    living = [life for life in lives if life.over_ms is None]
-    names += sorted({life.job.queue or DEFAULT_QUEUE for life in living} - set(names))
-    found = []
-    for name in names or [DEFAULT_QUEUE]:
-        own = [life for life in living if (life.job.queue or DEFAULT_QUEUE) == name]
-        holding = [life for life in own if life.phase in HOLDING]
-        held = (
-            len(hold.cards) * hold.compute_milli
-            for life in holding
-            for hold in (life.attempts[-1].holds if life.attempts else ())
-        )
-        priority = settings.queue_priority(name)
-        answers = [promises[life.job.id].answer for life in own if life.job.id in promises]
-        at_risk, cannot = answers.count(Answer.AT_RISK), answers.count(Answer.CANNOT)
-        counts = (len(own) - len(holding), len(holding), sum(held))
-        found.append(QueueView(name, priority, *counts, at_risk, cannot, crowding))
-    return found
 
 
 def peak_of(world: Frozen, hold: CardGrant) -> float | None:

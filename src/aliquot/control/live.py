@@ -9,12 +9,16 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from aliquot.control.views import (
+    Accepted,
     CardView,
+    Configuration,
+    InForce,
     JobDetail,
     JobSummary,
     LiveExplanation,
     QueueView,
     Site,
+    SiteFile,
     Submission,
 )
 
@@ -36,15 +40,27 @@ class Remote(Protocol):
         ...
 
     def submit(self, asked: Submission) -> str:
-        """Submit a job; its id, once it is on the disk."""
+        """Submit a job, or an array; its id, once it is on the disk."""
+        ...
+
+    def submit_and_see(self, asked: Submission, *, patience: float = 1.0) -> Accepted:
+        """The same, and when it is expected to start, which may take `patience` seconds to find out."""
         ...
 
     def submit_all(self, asked: Sequence[Submission]) -> list[str]:
         """Submit many jobs, all or none; their ids in order."""
         ...
 
-    def jobs(self, *, over: bool = True, mine: bool = False, limit: int | None = None) -> list[JobSummary]:
-        """Jobs in order of submission."""
+    def jobs(
+        self,
+        *,
+        over: bool = True,
+        mine: bool = False,
+        limit: int | None = None,
+        fold: bool = False,
+        array: str | None = None,
+    ) -> list[JobSummary]:
+        """Jobs in order of submission; `fold`: one row for each array, `array`: only its jobs."""
         ...
 
     def job(self, job: str, *, phase: str | None = None, timeout: float = 0) -> JobDetail:
@@ -60,9 +76,16 @@ class Remote(Protocol):
         ...
 
     def output(
-        self, job: str, *, attempt: int | None = None, offset: int = 0, file: int = 0, timeout: float = 0
+        self,
+        job: str,
+        *,
+        attempt: int | None = None,
+        member: int = 0,
+        offset: int = 0,
+        file: int = 0,
+        timeout: float = 0,
     ) -> OutputPiece:
-        """What it has printed from `offset` on; waits up to `timeout` seconds for something."""
+        """What one member has printed from `offset` on; waits up to `timeout` seconds for something."""
         ...
 
     def explain(self, job: str) -> LiveExplanation:
@@ -77,6 +100,14 @@ class Remote(Protocol):
         """The queues."""
         ...
 
+    def rules(self) -> InForce:
+        """What the service goes by."""
+        ...
+
+    def apply(self, configuration: Configuration) -> InForce:
+        """Have it go by other documents from now on."""
+        ...
+
     def drain(self, node: str, *, drained: bool) -> None:
         """No new work for a node, or work again."""
         ...
@@ -85,6 +116,7 @@ class Remote(Protocol):
 class ServeAsk(msgspec.Struct, frozen=True):
     """A service to be. None: the usual; `simulate`: a shape of machine by name, or a file.
 
+    `files`: documents that it goes by, of which `policy` may name a policy.
     `watch`: how often to look at the cards; `tolerance`: how long a job may use more memory of a card than it
     was granted. Durations such as 10s.
     """
@@ -95,6 +127,7 @@ class ServeAsk(msgspec.Struct, frozen=True):
     policy: str | None = None
     watch: str | None = None
     tolerance: str | None = None
+    files: tuple[Path, ...] = ()
 
 
 class Ready(NamedTuple):
@@ -110,4 +143,5 @@ class Live(NamedTuple):
     connect: Callable[[Path | None], Remote]
     serve: Callable[[ServeAsk, Callable[[Ready], None]], None]
     read_jobs: Callable[[Sequence[Path]], list[Submission]]
+    read_files: Callable[[Sequence[Path]], tuple[SiteFile, ...]]
     environment: Callable[[], Mapping[str, str]]

@@ -9,28 +9,34 @@ for that, counts of free cards stand for the site, if all of them want whole car
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from aliquot.control.loop import Loop
 from aliquot.core.columns import I64
 from aliquot.core.events import Event, Granted, Outcome
-from aliquot.core.forecast import Forecast, Running, State
+from aliquot.core.forecast import Forecast, State
 from aliquot.core.ids import JobId
-from aliquot.core.image import image_of, world_of
+from aliquot.core.image import WorldImage, image_of, world_of
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
 from aliquot.core.pace import pace_of
-from aliquot.core.passing import hold_back
 from aliquot.core.queueing.outlook import Method
+from aliquot.core.readiness import hold_back
 from aliquot.core.records import Frozen, JobRecord
-from aliquot.core.room import backfill, shadow
+from aliquot.core.room.disciplines import FIFO, SKIP
 from aliquot.core.room.shadow import FAR, expected_end
+from aliquot.core.running import Running
 from aliquot.core.settings import Discipline, Settings
 from aliquot.core.speed import FULL_SPEED
 from aliquot.core.workload import Offer, Scenario
 from aliquot.core.world import World
+
+if TYPE_CHECKING:
+    from aliquot.core.room import counts
+
+_BREATH: Final = 256  # jobs between two looks at the budget
 
 EstimateOf = Callable[[Job], int | None]
 """How long a job runs; None where nobody knows."""
@@ -39,12 +45,14 @@ EstimateOf = Callable[[Job], int | None]
 class Budget(NamedTuple):
     """How far to look ahead: so many turns of the loop, or until `is_spent` says so.
 
-    Where more than `most` wait, counts are taken at once instead of the plan, if they will do.
+    Where more than `most` wait, counts are taken at once instead of the plan, if they will do; of the first
+    `counted` at most.
     """
 
     turns: int = 500
     is_spent: Callable[[], bool] = lambda: False
     most: int = 500
+    counted: int = 1_000_000
 
 
 class Guess(NamedTuple):
@@ -74,13 +82,27 @@ def predict(
 
     Ask between two turns: whoever could start now has started, and the next chance is the next happening.
     """
+    return predict_from(
+        world.freeze(), lambda: twin_of(image_of(world), settings), settings, now, wanted, budget, estimate_of
+    )
+
+
+def predict_from(
+    frozen: Frozen,
+    copy: Callable[[], World],
+    settings: Settings,
+    now: int,
+    wanted: Collection[JobId],
+    budget: Budget,
+    estimate_of: EstimateOf,
+) -> Prediction:
+    """The same of a world that goes on meanwhile; `copy` makes one like `frozen` to play with, if asked."""
     if not wanted:
         return Prediction({})
-    frozen = world.freeze()
-    countable = _is_countable(frozen)
+    countable = is_countable(frozen)
     if countable and len(frozen.pending) > budget.most:
         return count_forward(frozen, settings, now, wanted, budget, estimate_of)
-    played = play_forward(world, settings, now, wanted, budget, estimate_of)
+    played = _play(copy(), settings, now, wanted, budget, estimate_of)
     if not played.is_cut or not countable:
         return played
     rest = [job for job in wanted if job not in played.starts]
@@ -97,8 +119,24 @@ def play_forward(
     estimate_of: EstimateOf = lambda job: job.estimate_ms,
 ) -> Prediction:
     """By the plan itself, on a copy of `world`."""
+    return _play(twin_of(image_of(world), settings), settings, now, wanted, budget, estimate_of)
+
+
+def twin_of(image: WorldImage, settings: Settings) -> World:
+    """A world of `image` that goes its own way under `settings`."""
     half_life = settings.past_half_life_ms
-    copy = world_of(image_of(world), window=settings.mix_window, half_life_ms=half_life)
+    learnt = settings.estimates.learnt_milli
+    return world_of(image, window=settings.mix_window, half_life_ms=half_life, quantile_milli=learnt)
+
+
+def _play(
+    copy: World,
+    settings: Settings,
+    now: int,
+    wanted: Collection[JobId],
+    budget: Budget,
+    estimate_of: EstimateOf,
+) -> Prediction:
     ahead = _forecast(copy.freeze(), settings, now, estimate_of)
     starts = _Starts(wanted)
     loop = Loop(ahead, ahead, _Unwritten(), settings, (starts,))
@@ -124,12 +162,15 @@ def count_forward(
     A shared card counts as taken for good, and who waits for something else than room is left out. Of the
     budget only `is_spent` counts.
     """
-    jobs = [
-        record.job
-        for key in world.pending
-        for record in (world.jobs[key[3]],)
-        if hold_back(record, world, now) is None
-    ]
+    from aliquot.core.room import backfill  # kernels: who never counts need not load their compiler
+
+    jobs: list[Job] = []
+    for key in world.pending[: budget.counted]:
+        if len(jobs) % _BREATH == 0 and budget.is_spent():
+            return Prediction({}, bool(wanted))
+        record = world.jobs[key[3]]
+        if hold_back(record, world, now) is None:
+            jobs.append(record.job)
     size, free = _cards_of(world)
     widest = int(size.max(initial=0))
     if not jobs or not widest:
@@ -144,12 +185,13 @@ def count_forward(
     )
     rules = settings.backfill
     if rules is None:
-        rules = backfill.FIFO if settings.discipline is Discipline.STRICT else backfill.SKIP
+        rules = FIFO if settings.discipline is Discipline.STRICT else SKIP
     asked = _column(at for at, job in enumerate(jobs) if job.id in wanted)
     running = _running_cards(world, settings, now, parts, estimate_of)
     starts = backfill.foresee(now, size, free, running, waiting, rules, asked, budget.is_spent)
     found = {jobs[at].id: Guess(int(starts[at]), Method.COUNTS) for at in asked if 0 <= starts[at] < FAR}
-    return Prediction(found, len(found) < len(asked) and budget.is_spent())
+    is_cut = len(world.pending) > budget.counted or (len(found) < len(asked) and budget.is_spent())
+    return Prediction(found, is_cut)
 
 
 class _Starts:
@@ -231,9 +273,10 @@ def _end_of(record: JobRecord, settings: Settings, now: int, estimate_of: Estima
     return expected_end(record.granted_ms, estimate_of(record.job), now, settings.overrun)
 
 
-def _is_countable(world: Frozen) -> bool:
-    """Whether all who wait want whole cards."""
-    return all(request.whole for key in world.pending for request in world.jobs[key[3]].job.members)
+def is_countable(world: Frozen) -> bool:
+    """Whether all who wait want whole cards, and no window closes any: counts know nothing of time."""
+    waits = (request for key in world.pending for request in world.jobs[key[3]].job.members)
+    return not world.closures and all(request.whole for request in waits)
 
 
 def _cards_of(world: Frozen) -> tuple[I64, I64]:
@@ -245,8 +288,10 @@ def _cards_of(world: Frozen) -> tuple[I64, I64]:
 
 def _running_cards(
     world: Frozen, settings: Settings, now: int, parts: int, estimate_of: EstimateOf
-) -> shadow.Running:
+) -> counts.Running:
     """Who holds whole cards, until when, and on which nodes how many."""
+    from aliquot.core.room import counts  # as above
+
     ends: list[int] = []
     rows = np.zeros((len(world.grants), parts), np.int64)
     cards = np.zeros((len(world.grants), parts), np.int64)
@@ -255,7 +300,7 @@ def _running_cards(
         for part, grant in enumerate(world.grants[job]):
             if grant.seat is not None and grant.placement.whole:
                 rows[at, part], cards[at, part] = grant.seat.row, grant.seat.mask.bit_count()
-    return shadow.Running(_column(ends), rows, cards)
+    return counts.Running(_column(ends), rows, cards)
 
 
 def _column(values: Iterable[int]) -> I64:

@@ -12,50 +12,42 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from aliquot.control.chronicle import Chronicle, Life
-from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.books import Books
+from aliquot.control.counting import Counting
+from aliquot.control.errors import ForbiddenError, UnavailableError
 from aliquot.control.explaining import explain_live
 from aliquot.control.grouping import Group
-from aliquot.control.intake import Intake
-from aliquot.control.kept import Kept, decode_kept, encode_kept
+from aliquot.control.intake import Intake, Submitted
+from aliquot.control.kept import Kept, encode_kept
 from aliquot.control.keys import Keys, digest_of
-from aliquot.control.listing import card_views, describe, peak_of, queue_views, summarise
 from aliquot.control.looking import Lookout
 from aliquot.control.loop import Loop
-from aliquot.control.parts import Parts
-from aliquot.control.progress import ProgressBoard, Whose
-from aliquot.control.views import (
-    Caller,
-    CardView,
-    JobDetail,
-    JobSummary,
-    LiveExplanation,
-    Progress,
-    QueueView,
-    Submission,
-)
+from aliquot.control.parts import Parts, Rules
+from aliquot.control.quotas import lost_queues
+from aliquot.control.reserving import changes_of
+from aliquot.control.views import Caller, Configuration, InForce, LiveExplanation, Submission
 from aliquot.control.watching import Watch
-from aliquot.core.errors import NotFoundError, SpecError
+from aliquot.core.errors import SpecError
 from aliquot.core.events import Event, JobCancelled, NodeDrained, NodeJoined
-from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job
+from aliquot.core.ids import JobId, NodeId
+from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo
-from aliquot.core.records import Frozen
 from aliquot.core.steps import Place
 from aliquot.core.world import World
 
 COMPACT_EVERY: Final = 20_000  # events
 RETRY_MS: Final = 1000
+NOTES: Final = 50  # of what happened, the latest
 STOPS: Final = "the service stops; ask again when it is back"
 _T = TypeVar("_T")
 
 
-class Service:
+class Service(Books):
     """`start` it, ask, `stop` it. Jobs go on without it.
 
     `on_change` is called from the loop's thread when something has changed; `failure` is set when the loop
@@ -63,7 +55,8 @@ class Service:
     """
 
     def __init__(self, parts: Parts, on_change: Callable[[], None] = lambda: None) -> None:
-        self.parts, self.on_change = parts, on_change
+        super().__init__(parts)
+        self.on_change = on_change
         self.failure: BaseException | None = None
         self._errands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._places: dict[JobId, Place] = {}
@@ -71,21 +64,21 @@ class Service:
         self._is_stopping = False
         self._since_compacted = 0
         self._thread = threading.Thread(target=self._run, name="aliquot-loop", daemon=True)
-        self.progress = ProgressBoard(parts.clock.now, self._whose, lambda uid: uid in {0, parts.uid})
-        self.watch: Watch | None = None
+        self.notes: deque[str] = deque(maxlen=NOTES)
         record = parts.record
-        world = record.resume()
-        self.chronicle = Chronicle(self._kept_of, parts.exits, self._forget)
+        world = record.resume(**self.rules.folding)
         self._keys = Keys(self.chronicle)
         self.intake = Intake(parts.machine, parts.clock.now, record.attach, self._flush)
-        self.lookout = Lookout(parts.settings, world)
-        own = (self.chronicle, self, self.intake, self.lookout.foresight)
+        self.lookout = Lookout(
+            self.rules.settings, world, is_ready=Counting(parts.keep_kernels), on_look=self._foreseen
+        )
+        own = (self.chronicle, self, self.intake, self.lookout)
         self.group = Group(record, (*own, *parts.observers))
-        self.loop = Loop(self.intake, parts.clock, self.group, parts.settings, (self.group,))
+        self.loop = Loop(self.intake, parts.clock, self.group, self.rules.settings, (self.group,))
         self.loop.world = world
         self.chronicle.resume(record.replay(), world)
         self.intake.submitted = world.tally.submitted
-        self.frozen: Frozen = world.freeze()
+        self.frozen = world.freeze()
 
     def start(self) -> None:
         """Take up what runs, and begin."""
@@ -95,11 +88,13 @@ class Service:
             record = known.get(node.id)
             if record is None or record.node != node or not record.up:
                 self.parts.machine.tell(NodeJoined(0, node))
+        self._keep_windows()
+        self.lookout.start()
         self._thread.start()
         if self.parts.eyes is not None:
             self.watch = Watch(
                 self.parts.eyes, self.parts.nodes[0].id, lambda: self.frozen, self.parts.clock.now,
-                self.parts.machine.tell, self._end, self.parts.pace,
+                self.parts.machine.tell, self._end, self.parts.pace, self.say,
             )  # fmt: skip  # parts only
             self.watch.start()
 
@@ -111,6 +106,7 @@ class Service:
         self.parts.machine.tell()
         if self._thread.is_alive():
             self._thread.join()
+        self.lookout.stop()
 
     # --- asking for something --------------------------------------------------------------------------
 
@@ -140,112 +136,77 @@ class Service:
         given = iter(answers)
         return [next(given) if job is None else job for job in known]
 
-    def _read(self, caller: Caller, asked: Submission) -> tuple[Job, bytes]:
-        job, payload = self.parts.read(asked, caller)
-        for edge in job.after:
-            self.own(caller, edge.on)  # one waits for jobs one may see
+    def _read(self, caller: Caller, asked: Submission) -> Submitted:
+        wanted = self.parts.read(asked, caller, self.rules.settings)
+        first = wanted.jobs[0]
+        after = tuple(
+            replace(edge, on=life.job.id) for edge in first.after for life in self.owned(caller, edge.on)
+        )  # one waits for jobs one may see; for an array, for all of it
+        jobs = wanted.jobs if after == first.after else [replace(job, after=after) for job in wanted.jobs]
         digest = digest_of(asked) if asked.key else ""
-        raw = msgspec.Raw(payload)
-        return job, encode_kept(
-            Kept(caller.uid, asked.name, asked.command, asked.cwd, raw, asked.key, digest)
+        kept = Kept(
+            caller.uid, asked.name, asked.command, asked.cwd, msgspec.Raw(wanted.payload), asked.key, digest
         )
+        return Submitted(jobs, encode_kept(kept), wanted.indices)
 
     def cancel(self, caller: Caller, job: str) -> Future[JobId]:
-        """Give a job up; done once that is on the disk. Raises NotFound-, Forbidden-, ConflictError."""
-        life = self.own(caller, job)
-        if life.over_ms is not None:
-            raise ConflictError(f"job {job} is over already: {life.phase.value}")
-        return self.intake.tell(JobCancelled(0, life.job.id))
+        """Give a job, or all of an array, up; done once that is on the disk.
+
+        Raises NotFound-, Forbidden-, ConflictError.
+        """
+        living = self._living(caller, job)
+        return self.intake.tell(*(JobCancelled(0, life.job.id) for life in living))
 
     def signal(self, caller: Caller, job: str, number: int) -> Future[bool]:
-        """Send a signal to the processes of a running job; False where none runs."""
-        life = self.own(caller, job)
-        if life.over_ms is not None:
-            raise ConflictError(f"job {job} is over already: {life.phase.value}")
-        return self._do(lambda: self.parts.signal(life.job.id, number))
+        """Send a signal to the processes of a running job, or of an array; False where none runs."""
+        living = self._living(caller, job)
+        jobs = [life.job.id for life in living]
+        return self._do(lambda: self._signal_all(jobs, number))
 
-    def drain(self, caller: Caller, node: str, *, drained: bool) -> Future[JobId]:
-        """No new work for a node, or work again. Raises ForbiddenError, NotFoundError."""
-        if not self.is_admin(caller):
-            raise ForbiddenError("only root may take a node out of service")
-        found = next((name for name in self.frozen.nodes if node in {str(name), name.name}), None)
-        if found is None:
-            there = ", ".join(sorted(str(name) for name in self.frozen.nodes))
-            raise NotFoundError(f"no node {node!r}; there is {there or 'none'}")
-        return self.intake.tell(NodeDrained(0, found, drained))
+    def drain(self, caller: Caller, name: str, *, drained: bool) -> Future[JobId]:
+        """No new work for a node, or work again; a card that is out for a fatal error only comes back.
+
+        Raises ForbiddenError, NotFoundError, SpecError.
+        """
+        self.must_administer(caller)
+        found = self.find_place(name)
+        if isinstance(found, NodeId):
+            return self.intake.tell(NodeDrained(0, found, drained))
+        if drained:
+            raise SpecError(
+                f"{name} is a card", field="node", value=name, hint="a node; only an undrain takes a card"
+            )
+        if self.watch is not None:
+            self.watch.pardon(found)
+        answer: Future[JobId] = Future()  # the next look at the cards does the rest
+        answer.set_result(JobId(""))
+        return answer
+
+    def apply(self, caller: Caller, configuration: Configuration) -> Future[InForce]:
+        """Go by other documents from now on; done once they are on the disk.
+
+        What runs goes on. Jobs of a queue that is gone count in the nearest one above that is left. Raises
+        ForbiddenError, and SpecError where the documents are wrong; then nothing has changed.
+        """
+        self.must_administer(caller)
+        rules = self.parts.settle(configuration)
+        return self._do(lambda: self._go_by(rules))
+
+    def say(self, text: str) -> None:
+        """A thing that a person should know; from any thread."""
+        self.notes.append(text)
+        self.parts.say(text)
+
+    def look_ahead(self) -> None:
+        """Somebody waits to be told what is expected: look ahead soon."""
+        self.lookout.ask()
+        self.parts.machine.tell()
 
     def explain(self, job: str) -> Future[LiveExplanation]:
-        """Why a job is where it is, or waits. Raises NotFoundError."""
-        life = self.life(job)
+        """Why a job is where it is, or waits; of an array, its first that waits. Raises NotFoundError."""
+        lives = self.lives(job)
+        life = next((life for life in lives if life.phase is Phase.PENDING), lives[0])
         return self._do(lambda: self._explain(life.job.id))
-
-    # --- looking -----------------------------------------------------------------------------------------
-
-    def jobs(
-        self, *, over: bool = True, owner: int | None = None, most: int | None = None
-    ) -> list[JobSummary]:
-        """Jobs in order of submission, newest last; the last `most` of those asked for."""
-        lives = [
-            life
-            for life in list(self.chronicle.lives.values())
-            if (over or life.over_ms is None) and (owner is None or life.owner == owner)
-        ]
-        table = self.lookout.foresight.table
-        lives = lives if most is None else lives[-most:]
-        return [summarise(life, self.parts.user_name, table.get(life.job.id)) for life in lives]
-
-    def job(self, caller: Caller, job: str) -> JobDetail:
-        """All about one job. Raises NotFoundError."""
-        life = self.life(job)
-        is_own = self._may_control(caller, life)
-        kept = self._kept_of(life.job.id) if is_own else None
-        output = None
-        if is_own and life.attempts:
-            output = str(self.parts.output(life.job.id, life.attempts[-1].number, 0))
-        progress = self._progress_of(life) if is_own else ()
-        return describe(life, self.frozen, self.parts.user_name, kept, output, progress)
-
-    def output(self, caller: Caller, job: str, attempt: int | None, member: int) -> Path | None:
-        """Where the output of one member goes; None before the first attempt. Raises as `cancel`."""
-        life = self.own(caller, job)
-        if not life.attempts:
-            return None
-        return self.parts.output(life.job.id, attempt or life.attempts[-1].number, member)
-
-    def cards(self) -> list[CardView]:
-        """Every card, what is granted of it and how it is used."""
-        lives = self.chronicle.lives
-        return card_views(
-            self.frozen,
-            lambda job: _owner_name(lives.get(job), self.parts.user_name),
-            {} if self.watch is None else self.watch.readings(),
-            self.parts.user_of_pid,
-        )
-
-    def queues(self) -> list[QueueView]:
-        """Every queue that is configured or in use."""
-        seen = self.lookout.foresight
-        lives = list(self.chronicle.lives.values())
-        return queue_views(self.parts.settings, lives, seen.promises, seen.crowding)
-
-    def life(self, job: str) -> Life:
-        """The life of a job, or NotFoundError."""
-        life = self.chronicle.lives.get(JobId(job))
-        if life is None:
-            raise NotFoundError(f"no job {job!r}; 'aliquot jobs' lists those there are")
-        return life
-
-    def own(self, caller: Caller, job: str) -> Life:
-        """The same where the caller may control it, else ForbiddenError."""
-        life = self.life(job)
-        if not self._may_control(caller, life):
-            owner = "nobody known" if life.owner is None else self.parts.user_name(life.owner)
-            raise ForbiddenError(f"job {job} belongs to {owner}; only its owner and root may do this")
-        return life
-
-    def is_admin(self, caller: Caller) -> bool:
-        """Root, and whoever runs the service."""
-        return caller.uid in {0, self.parts.uid}
 
     # --- the loop ----------------------------------------------------------------------------------------
 
@@ -302,12 +263,49 @@ class Service:
         self.group.is_eager = True
         if self.group.is_holding:
             self.group.forget()
-            self.loop.world, self.loop.memo = self.parts.record.resume(), Memo()
+            world = self.parts.record.resume(**self.rules.folding)
+            self.loop.world, self.loop.memo = world, Memo()
 
     def _save(self) -> None:
         """A restart then has nothing to fold. Not worth an error: what is recorded is enough."""
         with contextlib.suppress(*self.parts.passing):
             self.parts.record.save(self.loop.world)
+
+    def _keep_windows(self) -> None:
+        """Reservations are those of the documents."""
+        changes = changes_of(self.rules.windows, self.frozen.closures, self.parts.clock.now())
+        self.parts.machine.tell(*changes)
+
+    def _go_by(self, rules: Rules) -> InForce:
+        """In the loop's thread, between two turns. Nothing changes before it is on the disk.
+
+        The snapshot is what the new rules begin with: events before it were folded by the old ones.
+        """
+        record = self.parts.record
+        try:
+            record.save(self.loop.world)
+            record.keep_documents(msgspec.json.encode(rules.configuration))
+        except self.parts.passing as error:
+            raise UnavailableError(str(error), is_full=True) from error
+        self.rules, self.loop.settings, self.loop.memo = rules, rules.settings, Memo()
+        self.loop.world = record.resume(**rules.folding)
+        self.frozen = self.loop.world.freeze()
+        self._keep_windows()
+        self.lookout.go_by(rules.settings)
+        for note in (*rules.notes, *lost_queues(self.frozen, rules.settings)):
+            self.say(note)
+        self.parts.machine.tell()  # who waits may start under these
+        return self.in_force()
+
+    def _signal_all(self, jobs: Sequence[JobId], number: int) -> bool:
+        reached = [self.parts.signal(job, number) for job in jobs]
+        return any(reached)
+
+    def _foreseen(self) -> None:
+        """A look ahead is over: who waits for it may be told, and the loop may want the next."""
+        self.on_change()
+        if self.lookout.foresight.is_stale:
+            self.parts.machine.tell()
 
     def _run_errands(self) -> None:
         for errand, answer in self._take_errands():
@@ -343,44 +341,14 @@ class Service:
     def _explain(self, job: JobId) -> LiveExplanation:
         loop = self.loop
         return explain_live(
-            self.life(job), loop.world, self.parts.settings, self.parts.policy,
+            self.life(job), loop.world, self.rules.settings, self.rules.policy,
             self._places.get(job), loop.memo, self.parts.clock.now(), self.lookout,
         )  # fmt: skip  # three lines read better than seven
-
-    def _progress_of(self, life: Life) -> tuple[Progress, ...]:
-        if not life.attempts:
-            return ()
-        last = life.attempts[-1]
-        world = self.frozen
-        return self.progress.of(life.job.id, last.number, lambda member: peak_of(world, last.holds[member]))
-
-    def _whose(self, job: JobId) -> Whose | None:
-        life = self.chronicle.lives.get(job)
-        if life is None or life.over_ms is not None or not life.attempts:
-            return None
-        last = life.attempts[-1]
-        return Whose(life.owner, last.number, len(last.holds))
 
     def _end(self, job: JobId, attempt: int, reason: str) -> None:
         with contextlib.suppress(UnavailableError):
             self._do(lambda: self.parts.end(job, attempt, reason))
 
-    def _forget(self, jobs: Sequence[JobId]) -> None:
-        """On a full disk what lies beside old jobs stays; the events seen are on record all the same."""
-        with contextlib.suppress(*self.parts.passing):
-            self.parts.record.forget(jobs)
-
-    def _kept_of(self, job: JobId) -> Kept | None:
-        body = self.parts.record.payload(job)
-        return None if body is None else decode_kept(body)
-
-    def _may_control(self, caller: Caller, life: Life) -> bool:
-        return self.is_admin(caller) or caller.uid == life.owner
-
     def _must_serve(self) -> None:
         if self._is_stopping:
             raise UnavailableError(STOPS)
-
-
-def _owner_name(life: Life | None, name: Callable[[int], str]) -> str:
-    return "" if life is None or life.owner is None else name(life.owner)

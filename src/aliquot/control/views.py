@@ -40,9 +40,47 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """On the disk: this job will not be lost."""
+    """On the disk: this job will not be lost. `jobs`: of an array, whose id this is, so many.
+
+    What follows is known of it so far: of an array, of its first job. Places count from 1, among all who wait
+    and among those of its queue; `expected` and `promise` are None where there was no time to look ahead.
+    """
 
     id: str
+    jobs: int = 1
+    phase: str = ""
+    position: int | None = None
+    waiting: int = 0
+    queue_position: int | None = None
+    queue_waiting: int = 0
+    expected: Expected | None = None  # when it starts, or has started
+    promise: Promise | None = None  # where it has bounds
+
+
+class SiteFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of documents as it was read."""
+
+    name: str
+    text: str
+
+
+class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a service goes by: its documents, and which of their policies, or a built-in one by name.
+
+    `policy` None: the first of the documents', else the usual one.
+    """
+
+    files: tuple[SiteFile, ...] = ()
+    policy: str | None = None
+
+
+class InForce(msgspec.Struct, frozen=True):
+    """What a service goes by now. `notes`: what a person should know about it."""
+
+    policy: str
+    queues: tuple[str, ...]
+    configuration: Configuration
+    notes: tuple[str, ...] = ()
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -84,7 +122,11 @@ class AttemptView(msgspec.Struct, frozen=True):
 
 
 class JobSummary(msgspec.Struct, frozen=True):
-    """A job in a list. `phase`: pending, starting, running, stopping, succeeded, failed or cancelled."""
+    """A job in a list. `phase`: pending, starting, running, stopping, succeeded, failed or cancelled.
+
+    With `counts` it stands for an array, whose id this is: jobs by phase. Its phase is that of those furthest
+    from their end, `cards` are one job's, `started_ms` is the first start and `over_ms` the last end of all.
+    """
 
     id: str
     name: str
@@ -100,6 +142,9 @@ class JobSummary(msgspec.Struct, frozen=True):
     over_ms: int | None = None
     exit_status: int | None = None
     expected: Expected | None = None  # when it is expected to start, as of the last look ahead
+    members: int = 1  # processes that start and end together
+    array: str = ""  # the array it is one of
+    counts: dict[str, int] | None = None
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -132,6 +177,13 @@ class JobDetail(msgspec.Struct, frozen=True):
     cwd: str | None = None
     output: str | None = None  # the file its output goes to
     progress: tuple[Progress, ...] = ()  # of members that have reported
+    queue_position: int | None = None  # among those of its queue, from 1, as of the last look ahead
+    queue_waiting: int = 0
+    expected: Expected | None = (
+        None  # while it waits: when it is expected to start, as of the last look ahead
+    )
+    promise: Promise | None = None  # where it has bounds
+    unenforced: tuple[str, ...] = ()  # what this host does not enforce of what it was granted or limited to
 
     @property
     def is_over(self) -> bool:
@@ -180,8 +232,26 @@ class CardView(msgspec.Struct, frozen=True):
     foreign: tuple[Foreigner, ...] | None = None
 
 
+class QuotaView(msgspec.Struct, frozen=True):
+    """What a queue may have of one thing and has: thousandths of a card, MiB, or cents a month.
+
+    `borrowed`: what it uses above its nominal. `waiting`: what those who wait in it ask for. `maximum` None:
+    none.
+    """
+
+    resource: str
+    nominal: int
+    used: int
+    borrowed: int
+    waiting: int
+    maximum: int | None = None
+
+
 class QueueView(msgspec.Struct, frozen=True):
-    """One queue: what waits, what runs, what it holds."""
+    """One queue and those below it: what waits, what runs, what it holds.
+
+    `quotas`: one for each thing it has a quota of, and always for cards; empty without configured queues.
+    """
 
     name: str
     priority: int
@@ -191,6 +261,8 @@ class QueueView(msgspec.Struct, frozen=True):
     at_risk: int = 0  # waiting jobs whose bounds are in danger
     cannot: int = 0  # waiting jobs whose bounds cannot be met
     crowding: Crowding | None = None  # of all cards, as of the last look ahead
+    quotas: tuple[QuotaView, ...] = ()
+    is_configured: bool = False  # in a document; else only some job names it
 
 
 class LiveExplanation(msgspec.Struct, frozen=True):

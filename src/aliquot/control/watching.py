@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 from aliquot.core.errors import DriverError
 from aliquot.core.events import CardsCrowded, CardsFaulty, Event
 from aliquot.core.health import (
+    FATAL_XIDS,
     Held,
     Over,
     Reading,
@@ -73,14 +74,16 @@ class Watch:
         tell: Callable[[Event], object],
         end: Callable[[JobId, int, str], object],
         pace: Pace = Pace(),  # noqa: B008  # a value
+        say: Callable[[str], object] = lambda text: None,
     ) -> None:
         self._eyes, self._node, self._frozen, self._now = eyes, node, frozen, now
-        self._tell, self._end, self.pace = tell, end, pace
+        self._tell, self._end, self.pace, self._say = tell, end, pace, say
+        self._lost: set[CardId] = set()
         self._since: Mapping[tuple[JobId, CardId], int] = {}
         self._xids: dict[CardId, frozenset[int]] = {}
         self._seen: tuple[int, tuple[Reading, ...]] = (0, ())
         self._ended: set[tuple[JobId, int]] = set()
-        self._stop = threading.Event()
+        self._stop, self._hurry = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="aliquot-watch", daemon=True)
 
     def start(self) -> None:
@@ -98,6 +101,17 @@ class Watch:
         at, readings = self._seen
         return {} if self._now() - at > self.pace.stale_ms else {one.card: one for one in readings}
 
+    def pardon(self, card: CardId) -> bool:
+        """Somebody says that a card is well again: what it did before counts no more; from any thread.
+
+        False where there was nothing against it. One that is lost or forbidden stays out all the same.
+        """
+        known = self._xids.pop(card, frozenset()) & FATAL_XIDS
+        if known:
+            self._say(f"{card} takes work again after Xid {_listed(known)}: somebody says that it is well")
+        self._hurry.set()
+        return bool(known)
+
     def look(self) -> None:
         """One look and what follows."""
         world = self._frozen()
@@ -110,6 +124,7 @@ class Watch:
         except DriverError:
             return
         self._seen = (now, readings)
+        self._note_resets(readings)
         full = {card.uuid: card.model.usable_mib for card in record.node.cards}
         held = held_of(world, self._node)
         broken = broken_cards(readings, self._xids, self._eyes.unusable())
@@ -131,11 +146,21 @@ class Watch:
                 self._end(one.job, record.attempt, REASON)
         self._ended = {key for key in self._ended if key[0] in world.jobs}
 
+    def _note_resets(self, readings: Sequence[Reading]) -> None:
+        """A card that was lost and answers again has been reset: it begins anew."""
+        lost = {reading.card for reading in readings if reading.lost}
+        for card in sorted(self._lost - lost):
+            known = self._xids.pop(card, frozenset()) & FATAL_XIDS
+            after = f" after Xid {_listed(known)}" if known else ""
+            self._say(f"{card} was lost and answers again{after}: it counts as reset and takes work")
+        self._lost = lost
+
     def _run(self) -> None:
         while not self._stop.is_set():
+            self._hurry.clear()
             self.look()
             end = self._now() + self.pace.interval_ms
-            while not self._stop.is_set() and (left := end - self._now()) > 0:
+            while not self._stop.is_set() and not self._hurry.is_set() and (left := end - self._now()) > 0:
                 if self._hear(min(left, _PATIENCE_MS)):
                     break
 
@@ -148,12 +173,22 @@ class Watch:
             return False
         for card, xid in faults:
             if xid is not None:
-                self._xids[card] = self._xids.get(card, frozenset()) | {xid}
+                known = self._xids.get(card, frozenset())
+                self._xids[card] = known | {xid}
+                if xid in FATAL_XIDS - known:
+                    self._say(
+                        f"{card} had Xid {xid} and takes no new work until it is reset, or until"
+                        f" 'aliquot undrain {card}' says that it is well"
+                    )
         return bool(faults)
 
 
 _PATIENCE_MS: Final = 250  # how long `stop` may have to wait, where the driver answers
 _LEAVE_S: Final = 2.0
+
+
+def _listed(xids: frozenset[int]) -> str:
+    return ", ".join(map(str, sorted(xids)))
 
 
 def held_of(world: Frozen, node: NodeId) -> list[Held]:

@@ -10,42 +10,41 @@ decides, anywhere. With them it decides inside a queue, and between queues the r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from aliquot.core.charging import Flavour, amounts_of, flavours_of, names_of, narrowed
-from aliquot.core.grants import Grant, GrantState, Seat
+import numpy as np
+
+from aliquot.core.census import Accounts, Census
+from aliquot.core.charging import Flavour, narrowed
+from aliquot.core.gangs import domains_to_clear
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
-from aliquot.core.lifecycle import Phase
 from aliquot.core.linking import Need
-from aliquot.core.placement.cells import Cells
+from aliquot.core.pace import width_of
+from aliquot.core.placement.cells import I32, Cells
 from aliquot.core.placement.shapes import Shape
-from aliquot.core.queueing.quota import Book, Charge, charge_of
-from aliquot.core.queueing.tree import QueueTree, home_of
-from aliquot.core.records import Asked, Frozen, JobRecord, seat_of
+from aliquot.core.queueing.quota import Book, Charge
+from aliquot.core.queueing.tree import QueueTree
+from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.room.reclaim import Claim
-from aliquot.core.room.tenants import Tenant, Tenants, open_pool, victim_cost
+from aliquot.core.room.tenants import Pool, Tenant, is_any, open_pool
 from aliquot.core.room.vacancy import Wish
 from aliquot.core.room.victims import Found, search
 from aliquot.core.seating import seat_all
 from aliquot.core.settings import Preemption
 from aliquot.core.siting import Desk, Seated
-from aliquot.core.steps import Cause, Evict
-
-_HELD: Final = (GrantState.RUNNING, GrantState.BOUND, GrantState.ASSUMED)
-_LATE: Final = 2
-"""What has been ending for so many times the grace is not waited for any more."""
+from aliquot.core.steps import Cause, Evict, Resize
 
 
 class Cleared(NamedTuple):
-    """Stop `victims`, and the members sit on `seats`.
+    """Stop `victims`, or let them go on narrower, and the members sit on `seats`.
 
     `alternatives` sets were worked out, this one included; the best other would have cost `next_cost` (None:
     there was no other, or none was worked out). `is_bounded`: a bound of the search was reached.
     """
 
-    victims: tuple[Evict, ...]
+    victims: tuple[Evict | Resize, ...]
     seats: list[Seated]
     alternatives: int = 1
     next_cost: int | None = None
@@ -74,16 +73,18 @@ class Clearing:
         now: int,
     ) -> None:
         self._desk, self._rules, self._now = desk, rules, now
-        self._accounts = None if tree is None or book is None else _Accounts(desk, tree, book)
+        self._accounts = None if tree is None or book is None else Accounts(desk, tree, book)
         self._world = world
         self._gone: set[JobId] = set()
         self._in_vain: set[tuple[object, ...]] = set()
-        self._leaving: list[
-            tuple[str, tuple[Asked, ...]]
-        ] = []  # (queue, what it is charged) of who is stopped
-        self._ending: list[Seat] = []  # what they hold
-        self._promised: dict[JobId, tuple[Seat, ...]] = _firm_seats(world)
-        self._scanned: Tenants | None = None
+        self._taken: Census | None = None
+
+    @property
+    def _census(self) -> Census:
+        """Who is there to be stopped; worked out when it is first asked."""
+        if self._taken is None:
+            self._taken = Census(self._desk, self._world, self._rules, self._accounts, self._now)
+        return self._taken
 
     def bar(self, job: JobId) -> None:
         """`job` is not to be stopped in this plan: it was moved, and sits where the world does not know."""
@@ -99,138 +100,109 @@ class Clearing:
         Without a `flavour` the first does by which it can. No victims where there is room, or will be as soon
         as those are gone who are being stopped anyway.
         """
-        tenants = self._tenants()
+        if flavour is not None:
+            return self._clear(record, flavour)
+        flavours = (Flavour("", ()),) if self._accounts is None else self._accounts.flavours(record.job)
+        found = (self._clear(record, flavour) for flavour in flavours)
+        return next((cleared for cleared in found if cleared is not None), None)
+
+    def _clear(self, record: JobRecord, flavour: Flavour) -> Cleared | None:
+        job = _least(narrowed(record.job, flavour.model))
+        claim = self._claim(job, flavour.charge)
+        is_met = claim is None or claim.is_met()
+        if not is_met and self._is_in_vain(job, flavour):
+            return None
+        pool = None if is_met else self._pool(job, claim)
+        if not is_met and (pool is None or pool.is_empty or not _may_meet(claim, pool)):
+            self._in_vain.add(_alike(job, flavour))
+            return None
         mark = self._desk.mark()
-        self._foresee(record.job.id)
+        self._census.foresee(record.job.id)
         try:
-            if flavour is not None:
-                return self._clear(record, flavour, tenants)
-            flavours = (Flavour("", ()),) if self._accounts is None else self._accounts.flavours(record.job)
-            found = (self._clear(record, flavour, tenants) for flavour in flavours)
-            return next((cleared for cleared in found if cleared is not None), None)
+            return self._clear_foreseen(record, job, flavour, claim, pool)
         finally:
             self._desk.rollback(mark)
 
-    def _clear(self, record: JobRecord, flavour: Flavour, tenants: Tenants) -> Cleared | None:
-        job = _least(narrowed(record.job, flavour.model))
+    def _clear_foreseen(
+        self, record: JobRecord, job: Job, flavour: Flavour, claim: Claim | None, pool: Pool | None
+    ) -> Cleared | None:
+        """`pool` is None where quota allows the start."""
         bench = _Bench(self._desk, job)
-        claim = self._claim(job, flavour.charge)
-        if (claim is None or claim.is_met()) and bench.seats(()):
-            if self._ending:
-                self._promised[record.job.id] = tuple(seat.seat for seat in bench.seated)
-            return Cleared((), bench.seated)
-        alike = (job.queue, job.priority, job.spot, job.spread, job.minimum, job.members, flavour)
-        if job.spot or alike in self._in_vain:
-            return None
-        found = self._search(job, claim, bench, tenants)
+        if pool is None:
+            if bench.seats(()):
+                if self._census.ending:
+                    self._census.promised[record.job.id] = tuple(seat.seat for seat in bench.seated)
+                return Cleared((), bench.seated)
+            if self._is_in_vain(job, flavour):
+                return None
+            pool = self._pool(job, claim)
+        found = None if pool is None or pool.is_empty else self._search(job, claim, bench, pool)
         if found is None:
-            self._in_vain.add(alike)
+            self._in_vain.add(_alike(job, flavour))
             return None
         return self._cleared(record, found, bench)
 
-    def _search(self, job: Job, claim: Claim | None, bench: _Bench, tenants: Tenants) -> Found | None:
+    def _is_in_vain(self, job: Job, flavour: Flavour) -> bool:
+        """Whether nobody is stopped for `job`, or was found for one like it."""
+        return job.spot or _alike(job, flavour) in self._in_vain
+
+    def _pool(self, job: Job, claim: Claim | None) -> Pool | None:
+        """Whom `job` may have; None where it is plain that there is nobody."""
+        tenants = self._census.tenants
         priority = job.priority if self._desk.settings.by_priority else None
-        gone = [at for at, one in enumerate(tenants.all) if one.job in self._gone] if self._gone else []
-        pool = open_pool(tenants, self._rules, priority=priority, gone=gone, claim=claim)
+        if not is_any(tenants, self._rules, priority=priority, claim=claim):
+            return None
+        gone = sorted(at for one in self._gone for at in tenants.numbers.get(one, ()))
+        return open_pool(tenants, self._rules, priority=priority, gone=gone, claim=claim)
+
+    def _search(self, job: Job, claim: Claim | None, bench: _Bench, pool: Pool) -> Found | None:
         members = job.members[: job.least]
         limits = (1, None) if job.spread and len(members) > 1 else (None,)
-        for each in limits if not pool.is_empty else ():
-            found = search(members, pool, bench, claim=claim, most=self._rules.most_victims, each=each)
-            if found is not None:
-                return found
-        return None
+        best: Found | None = None
+        for rows in domains_to_clear(self._desk, job):
+            chosen = bench.narrow(pool, rows)
+            for each in limits if not chosen.is_empty else ():
+                found = search(members, chosen, bench, claim=claim, most=self._rules.most_victims, each=each)
+                if found is None:
+                    continue
+                if best is None or (found.worst, found.cost) < (best.worst, best.cost):
+                    best = found
+                break
+        bench.narrow(pool, None)
+        return best
 
     def _cleared(self, record: JobRecord, found: Found, bench: _Bench) -> Cleared:
         seated = bench.seated if bench.seats(found.victims) else []
         assert seated, "the search has seated them"
-        victims = []
+        parts: dict[JobId, list[Tenant]] = {}
         for one in found.victims:
-            victim = self._world.jobs[one.job]
-            self._gone.add(one.job)
-            self._leave(victim, one.seats)
-            cause = _cause(one, self._accounts, record.job, self._rules)
-            grace = self._rules.grace_ms
-            victims.append(Evict(one.job, victim.attempt, cause, record.job.id, grace, one.cost))
-        self._promised[record.job.id] = tuple(seat.seat for seat in seated)
-        return Cleared(tuple(victims), seated, found.compared, found.next_cost, found.is_bounded)
+            parts.setdefault(one.job, []).append(one)
+        victims = tuple(self._victim(record.job, given) for given in parts.values())
+        self._census.promised[record.job.id] = tuple(seat.seat for seat in seated)
+        return Cleared(victims, seated, found.compared, found.next_cost, found.is_bounded)
+
+    def _victim(self, beneficiary: Job, parts: Sequence[Tenant]) -> Evict | Resize:
+        """The step for one job that gives up `parts`: it goes on at the width of the last, or is stopped."""
+        one, census = parts[-1], self._census
+        victim = self._world.jobs[one.job]
+        self._gone.add(one.job)
+        cost = sum(part.cost for part in parts)
+        seats = [seat for part in parts for seat in part.seats]
+        if one.keep:
+            census.shrink(one, seats)
+            was = width_of(victim.job, [grant.placement for grant in self._world.grants[one.job]])
+            narrowed = census.narrowed(one)
+            return Resize(one.job, victim.attempt, narrowed, beneficiary.id, was, one.keep, cost)
+        census.leave(victim.job.queue, victim.asked, seats)
+        cause, grace = _cause(one, self._accounts, beneficiary, self._rules), self._rules.grace_ms
+        return Evict(one.job, victim.attempt, cause, beneficiary.id, grace, cost)
 
     def _claim(self, job: Job, charge: Charge) -> Claim | None:
         """The accounts as they are without all who are being stopped."""
-        accounts = self._accounts
-        if accounts is None:
+        book, accounts = self._census.book, self._accounts
+        if book is None or accounts is None:
             return None
-        claim = Claim(accounts.book, accounts.leaf(job.queue), charge, reclaim=self._rules.reclaim)
-        for queue, asked in self._leaving:
-            claim.book.remove(accounts.leaf(queue), accounts.charge(asked))
-        return claim
-
-    def _foresee(self, job: JobId) -> None:
-        """The draft as it will be once those are gone who are being stopped, less what is kept for others."""
-        if not self._ending:
-            return
-        for seat in self._ending:
-            self._desk.release(seat)
-        for holder, seats in self._promised.items():
-            for seat in seats:
-                rest = None if holder == job else _rest_of(self._desk, seat)
-                if rest is not None:
-                    self._desk.book(rest)
-
-    def _tenants(self) -> Tenants:
-        """All who may be stopped for somebody, in the order of rows; worked out once."""
-        if self._scanned is None:
-            found = []
-            for record in _residents(self._world):
-                cost = victim_cost(record, self._now, self._rules)
-                if cost is not None:
-                    seats = _seats_of(self._desk, self._world.grants[record.job.id], _HELD)
-                    if seats:
-                        found.append(_tenant(record, cost, seats, self._accounts))
-                elif record.phase is Phase.STOPPING:
-                    self._note_ending(record)
-            self._scanned = Tenants(found)
-        return self._scanned
-
-    def _note_ending(self, record: JobRecord) -> None:
-        late = self._now - record.since_ms > _LATE * max(self._rules.grace_ms, 1)
-        grants = self._world.grants[record.job.id]
-        seats = None if late else _seats_of(self._desk, grants, (GrantState.TERMINATING,))
-        if record.evicting is not None:
-            self._leave(record, seats or ())
-        elif seats:
-            self._ending += seats
-
-    def _leave(self, record: JobRecord, seats: tuple[Seat, ...]) -> None:
-        self._leaving.append((record.job.queue, record.asked))
-        self._ending += seats
-
-
-class _Accounts:
-    """Queues and what their jobs are charged, in numbers of one tree."""
-
-    def __init__(self, desk: Desk, tree: QueueTree, book: Book) -> None:
-        self.tree, self.book = tree, book
-        self._rates, self._kinds = desk.settings.rates, desk.world.kinds
-        self._names = names_of(self._kinds, tree)
-        self._leaves: dict[str, int] = {}
-        self._charges: dict[tuple[Asked, ...], Charge] = {}
-
-    def leaf(self, queue: str) -> int:
-        """The node that holds jobs of `queue`."""
-        if queue not in self._leaves:
-            self._leaves[queue] = home_of(self.tree, queue)
-        return self._leaves[queue]
-
-    def charge(self, asked: tuple[Asked, ...]) -> Charge:
-        """What a running job is charged."""
-        if asked not in self._charges:
-            amounts = amounts_of(asked, self.tree, self._rates, self._names)
-            self._charges[asked] = charge_of(self.tree, amounts)
-        return self._charges[asked]
-
-    def flavours(self, job: Job) -> tuple[Flavour, ...]:
-        """The ways to charge a waiting job."""
-        return flavours_of(job, self._kinds, self.tree, self._rates, self._names)
+        return Claim(book, accounts.leaf(job.queue), charge, reclaim=self._rules.reclaim)
 
 
 class _Bench:
@@ -238,13 +210,33 @@ class _Bench:
 
     def __init__(self, desk: Desk, job: Job) -> None:
         self._desk, self._job = desk, job
-        self._last: tuple[JobId, ...] | None = None
+        self._last: tuple[tuple[JobId, int], ...] | None = None
+        self._rows: I32 | None = None
         self.seated: list[Seated] = []
 
     @property
     def cells(self) -> Cells:
-        """What is free now."""
-        return self._desk.placer.board.cells
+        """What is free now, on the rows that count."""
+        cells = self._desk.placer.board.cells
+        if self._rows is None:
+            return cells
+        inside = np.zeros(cells.kind.shape[0], np.int64)
+        inside[self._rows] = 1
+        return cells._replace(
+            usable=cells.usable * inside.astype(np.uint32),
+            idle=cells.idle * inside.astype(np.uint32),
+            cpu=cells.cpu * inside,
+            host=cells.host * inside,
+        )
+
+    def narrow(self, pool: Pool, rows: I32 | None) -> Pool:
+        """From now on only `rows` count (None: all); and of `pool` those who hold something there."""
+        self._rows = rows
+        if rows is None:
+            return pool
+        there = set(rows.tolist())
+        keep = [any(seat.row in there for seat in one.seats) for one in pool.tenants.all]
+        return pool.narrowed(np.array(keep, np.bool_))
 
     @property
     def rows(self) -> int:
@@ -262,23 +254,17 @@ class _Bench:
 
     def seats(self, victims: Sequence[Tenant]) -> bool:
         """Whether all members find seats once `victims` are gone; the draft is as before."""
-        asked = tuple(one.job for one in victims)
+        asked = tuple((one.job, one.keep) for one in victims)
         if asked == self._last:
             return bool(self.seated)
         mark = self._desk.mark()
         for one in victims:
             for seat in one.seats:
-                self._desk.release(seat)
+                self._desk.draft.release(seat)
+        self._desk.catch_up()
         self.seated, self._last = seat_all(self._desk, self._job) or [], asked
         self._desk.rollback(mark)
         return bool(self.seated)
-
-
-def _tenant(record: JobRecord, cost: int, seats: tuple[Seat, ...], accounts: _Accounts | None) -> Tenant:
-    job = record.job
-    leaf = 0 if accounts is None else accounts.leaf(job.queue)
-    charge: Charge = () if accounts is None else accounts.charge(record.asked)
-    return Tenant(job.id, cost, seats, job.priority, job.spot, (job.submitted_ms, job.seq), leaf, charge)
 
 
 def _least(job: Job) -> Job:
@@ -286,55 +272,28 @@ def _least(job: Job) -> Job:
     return job if job.elastic is None else job.sized(job.elastic.widths[0])
 
 
-def _residents(world: Frozen) -> Iterator[JobRecord]:
-    """Jobs that hold something, in the order of rows and of arrival there."""
-    seen: set[JobId] = set()
-    for row in range(world.rows):
-        for held in world.residents.get(row, ()):
-            if held.job not in seen:
-                seen.add(held.job)
-                yield world.jobs[held.job]
+def _alike(job: Job, flavour: Flavour) -> tuple[object, ...]:
+    """Jobs for which this is equal need, and may have, the same."""
+    sited = (job.groups, job.wish)
+    return (job.queue, job.priority, job.spot, job.spread, job.minimum, job.members, sited, flavour)
 
 
-def _seats_of(desk: Desk, grants: Iterable[Grant], states: Sequence[GrantState]) -> tuple[Seat, ...] | None:
-    """What would be free without `grants`; None where it is not sure that it would."""
-    seats = []
-    for grant in grants:
-        if grant.seat is None or grant.state not in states:
-            return None
-        if desk.draft.can_release(grant.seat):
-            seats.append(grant.seat)
-    return tuple(seats)
-
-
-def _firm_seats(world: Frozen) -> dict[JobId, tuple[Seat, ...]]:
-    """What was cleared for others before."""
-    found = {}
-    for kept in world.kept:
-        records = [world.nodes.get(placement.node) for placement in kept.placements]
-        seats = [
-            seat_of(placement, record)
-            for placement, record in zip(kept.placements, records, strict=True)
-            if record is not None
+def _may_meet(claim: Claim | None, pool: Pool) -> bool:
+    """Whether quota could allow the start at all, were everybody of `pool` stopped."""
+    assert claim is not None
+    tenants = pool.tenants
+    open_ones = pool.rank >= 0
+    counts = np.bincount(tenants.group[open_ones], minlength=len(tenants.groups)).tolist()
+    return not claim.lack_beyond(
+        [
+            (leaf, tuple((slot, amount * count) for slot, amount in charge))
+            for (leaf, charge), count in zip(tenants.groups, counts, strict=True)
+            if count
         ]
-        if kept.firm:
-            found[kept.job] = tuple(seat for seat in seats if seat is not None)
-    return found
+    )
 
 
-def _rest_of(desk: Desk, seat: Seat) -> Seat | None:
-    """What of a kept `seat` is free on the draft, so not blocked there yet; of slices all or nothing."""
-    if not desk.draft.can_release(seat):
-        return None
-    if not seat.whole:
-        return seat if desk.draft.fits(seat) else None
-    chunk, place = desk.draft.ledger.readable(seat.row)
-    mask = seat.mask & int(chunk.idle[place]) & int(chunk.usable[place])
-    cpu, host = min(seat.cpu, int(chunk.cpu[place])), min(seat.host, int(chunk.host[place]))
-    return Seat(seat.row, mask, seat.vector, True, cpu, host) if mask else None
-
-
-def _cause(one: Tenant, accounts: _Accounts | None, beneficiary: Job, rules: Preemption) -> Cause:
+def _cause(one: Tenant, accounts: Accounts | None, beneficiary: Job, rules: Preemption) -> Cause:
     if one.spot and rules.spot:
         return Cause.SPOT
     if accounts is None or one.leaf == accounts.leaf(beneficiary.queue):

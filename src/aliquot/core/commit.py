@@ -6,8 +6,11 @@ what does not is returned, and the rest of the plan stands: a Place is accepted 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from aliquot.core.closing import is_closed
 from aliquot.core.draft import Draft
 from aliquot.core.events import (
     Event,
@@ -21,11 +24,13 @@ from aliquot.core.events import (
     Unreserved,
     Warned,
 )
-from aliquot.core.grants import GrantState, Placement, Seat
+from aliquot.core.grants import Grant, GrantState, Placement, Seat
+from aliquot.core.hosting import invite, without_cards
 from aliquot.core.ids import CardId, GrantId, JobId, NodeId
 from aliquot.core.jobs import Job
+from aliquot.core.lengths import must_end
 from aliquot.core.lifecycle import Phase
-from aliquot.core.pace import width_of
+from aliquot.core.pace import width_of, widths_of
 from aliquot.core.records import Frozen, JobRecord, seat_of
 from aliquot.core.steps import (
     Evict,
@@ -42,6 +47,7 @@ from aliquot.core.steps import (
     Warn,
     Withdraw,
 )
+from aliquot.core.wishes import find_breach
 
 _MOVABLE = frozenset({Phase.STARTING, Phase.RUNNING})
 
@@ -66,10 +72,12 @@ def check(plan: Plan, world: Frozen, at: int) -> Verdict:
     Every accepted set keeps all sums within capacity (I1). A Move made for a job that is then refused
     still stands: it harms nobody.
     """
-    bench = _Bench(world, Draft(world))
+    bench = _Bench(world, Draft(world), plan.version, at)
     events: list[Event] = []
     refused: list[Refusal] = []
     for step in plan.steps:
+        if type(step) is Wait:  # most of them are, and there is nothing to check
+            continue
         reason = _check(step, bench)
         if reason is not None:
             refused.append(Refusal(step, reason))
@@ -83,8 +91,13 @@ def check(plan: Plan, world: Frozen, at: int) -> Verdict:
 class _Bench:
     """What a check works on: the newest world, a draft of it, and what earlier steps of the plan did."""
 
-    def __init__(self, world: Frozen, draft: Draft) -> None:
-        self.world, self.draft = world, draft
+    def __init__(self, world: Frozen, draft: Draft, version: int, at: int) -> None:
+        self.world, self.draft, self.at = world, draft, at
+        self.closures = [
+            one
+            for one in world.closures
+            if one.window.end_ms > at and (one.window.start_ms <= at or one.made > version)
+        ]
         self.placed: set[JobId] = set()  # granted or withdrawn
         self.moved: dict[GrantId, Seat] = {}
         self.stopped: set[JobId] = set()
@@ -95,6 +108,23 @@ class _Bench:
             for placement in kept.placements
             for card in placement.cards
         }
+
+    def closed_by(self, placement: Placement, job: JobId) -> str | None:
+        """The window that keeps `job` from there, of those that last now or that the plan could not know."""
+        record = self.world.jobs[job]
+        length = must_end(record, lambda record: record.job.estimate_ms)
+        over = None if length is None else self.at + max(1, length)
+        mine = [grant.placement for grant in self.world.grants.get(job, ())]
+        mine = [held for held in mine if held.node == placement.node]
+        fresh = set(placement.cards).difference(*(held.cards for held in mine))  # who is there may stay
+        for closure in self.closures:
+            taken = any(
+                part.node == placement.node and (not mine if part.whole else not fresh.isdisjoint(part.cards))
+                for part in closure.parts
+            )
+            if taken and is_closed(closure.window, record, self.at, over):
+                return closure.window.name
+        return None
 
     def keep(self, step: Reserve) -> None:
         """What the plan reserves firmly is closed to its later steps too."""
@@ -136,7 +166,8 @@ def _event_of(step: Step, at: int) -> Event | None:
     """What is recorded of an accepted step."""
     match step:
         case Place():
-            return Granted(at, step.job, step.attempt, step.placements)
+            beside = () if step.company is None else step.company.jobs[:-1]
+            return Granted(at, step.job, step.attempt, step.placements, beside)
         case Move():
             return Moved(at, step.job, step.attempt, step.member, step.placement)
         case Evict():
@@ -178,13 +209,16 @@ def _check_resize(step: Resize, bench: _Bench) -> str | None:
     record, grants = world.jobs.get(step.job), world.grants.get(step.job, ())
     if record is None or record.attempt != step.attempt or record.phase is not Phase.RUNNING:
         return f"job {step.job} does not run any more"
-    widths = () if record.job.elastic is None else record.job.elastic.widths
+    widths = widths_of(record.job, len(grants))
     if step.job in bench.stopped or width_of(record.job, step.placements) not in widths:
         return f"the width of job {step.job} can't be changed"
     seats = [bench.moved.get(grant.id, grant.seat) for grant in grants]
     held = [seat for seat in seats if seat is not None and draft.can_release(seat)]
     if len(held) < len(seats):
         return f"what {step.job} holds can't be moved now"
+    breach = _breach(record.job, step.placements, world)
+    if breach is not None:
+        return breach
     mark = draft.mark()
     for seat in held:
         draft.release(seat)
@@ -234,7 +268,8 @@ def _check_place(step: Place, bench: _Bench) -> str | None:
         return f"attempt {step.attempt} is over, {record.attempt} is due"
     if not _covers(step.placements, record.job):
         return f"{len(step.placements)} placements for {len(record.job.members)} members"
-    reason = _book_all(step, bench)
+    book = _book_all if step.company is None else _book_beside
+    reason = _breach(record.job, step.placements, bench.world) or book(step, bench)
     if reason is None:
         bench.placed.add(step.job)
         if bench.firm:
@@ -253,7 +288,37 @@ def _book_all(step: Place, bench: _Bench) -> str | None:
     return None
 
 
+def _book_beside(step: Place, bench: _Bench) -> str | None:
+    """Onto the cards of others, who are still there, all of them, and in no other way changed by this plan.
+
+    Each gets the part that is its own now; the cards stay booked as they are, only the machines give more.
+    """
+    world, draft = bench.world, bench.draft
+    assert step.company is not None
+    hosts = step.company.jobs[:-1]
+    moved = {held.job for held in bench.moved}
+    if not hosts or any(host not in world.jobs or host in bench.stopped or host in moved for host in hosts):
+        return f"who was to share with {step.job} is not there any more"
+    parts = invite(world, hosts, world.jobs[step.job].job)
+    asked = tuple((place.node, frozenset(place.cards), place.vector) for place in step.placements)
+    if parts is None or asked != tuple((part.node, frozenset(part.cards), part.vector) for part in parts):
+        return f"{step.job} can't have a part of these cards any more"
+    mark = draft.mark()
+    for placement in step.placements:
+        seat = _seat(placement, world)
+        kept = _kept_for_others(placement, step.job, bench)
+        if kept is not None or seat is None or placement.whole or not draft.fits(without_cards(seat)):
+            draft.rollback(mark)
+            return kept or f"node {placement.node} has no room for it any more"
+        draft.book(without_cards(seat))
+    bench.stopped.update(hosts)  # and nothing else happens to them in this plan
+    return None
+
+
 def _kept_for_others(placement: Placement, job: JobId, bench: _Bench) -> str | None:
+    closed = bench.closed_by(placement, job) if bench.closures else None
+    if closed is not None:
+        return f"node {placement.node} is closed to it by reservation {closed}"
     if bench.firm:
         for card in placement.cards:
             holder = bench.firm.get((placement.node, card), job)
@@ -269,6 +334,29 @@ def _covers(placements: tuple[Placement, ...], job: Job) -> bool:
     return job.least <= len(placements) <= len(job.members)
 
 
+def _breach(job: Job, placements: Sequence[Placement], world: Frozen) -> str | None:
+    """What of the job's groups and wishes would be broken by `placements`; None: nothing, or it has none."""
+    if not job.is_sited:
+        return None
+    records = [world.nodes.get(placement.node) for placement in placements]
+    homes = [record.node for record in records if record is not None]
+    if len(homes) < len(records):
+        return "a node of it is gone"
+    return find_breach(job.wish, job.groups, homes)
+
+
+def _breach_of_move(step: Move, job: Job, grants: Sequence[Grant], bench: _Bench) -> str | None:
+    """As `_breach`, where one member goes and the others are where moves of this plan have put them."""
+    if not job.is_sited:
+        return None
+    placements = []
+    for grant in grants:
+        seat = bench.moved.get(grant.id)
+        node = grant.placement.node if seat is None else bench.world.node_at[seat.row]
+        placements.append(step.placement if grant.id.member == step.member else Placement(node))
+    return _breach(job, placements, bench.world)
+
+
 def _check_move(step: Move, bench: _Bench) -> str | None:
     """As `_check_place`. What is stopping stays: its processes are still where they were."""
     world, draft, moved = bench.world, bench.draft, bench.moved
@@ -281,6 +369,9 @@ def _check_move(step: Move, bench: _Bench) -> str | None:
     seat = moved.get(held, grant.seat)
     if seat is None or grant.state is GrantState.ORPHANED or not draft.can_release(seat):
         return f"what {step.job} holds can't be moved now"
+    breach = _breach_of_move(step, record.job, grants, bench)
+    if breach is not None:
+        return breach
     mark = draft.mark()
     draft.release(seat)
     reason = _kept_for_others(step.placement, step.job, bench) or _book(step.placement, world, draft)

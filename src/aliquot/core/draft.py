@@ -6,10 +6,28 @@ hand. `touched` lists the rows written since it was last taken, for caches that 
 
 from __future__ import annotations
 
-from aliquot.core.columns import NodeChunk
-from aliquot.core.grants import Seat
+from typing import NamedTuple
+
+from aliquot.core.columns import COMPUTE, NodeChunk
+from aliquot.core.grants import Seat, bits
+from aliquot.core.hosting import divided_cards
 from aliquot.core.ledger import Handles, Ledger
 from aliquot.core.records import Frozen
+from aliquot.core.units import FULL
+
+
+class Shut(NamedTuple):
+    """Cards of one row that offer nothing for a while; `whole`: nor does the rest of the row."""
+
+    cards: int  # bits
+    whole: bool = False
+
+
+class _Hidden(NamedTuple):
+    """What closing a row took from its columns."""
+
+    usable: int
+    kind: int
 
 
 class Draft:
@@ -19,6 +37,8 @@ class Draft:
         self.world = world
         self.ledger = Ledger(world.cards, world.chunks, world.rows)
         self._touched: list[int] = []
+        self._divided = divided_cards(world) if world.company else {}
+        self._hidden: dict[int, _Hidden] = {}
 
     @property
     def chunks(self) -> list[NodeChunk]:
@@ -40,13 +60,56 @@ class Draft:
         self._touched.append(seat.row)
 
     def can_release(self, seat: Seat) -> bool:
-        """False on rows that are over-committed or closed: what comes back there is not plain addition."""
-        return seat.row not in self.world.strained
+        """False where what comes back is not plain addition: on rows that are over-committed or closed.
+
+        And of cards that are divided among jobs: there a part goes to the others.
+        """
+        if seat.row in self.world.strained:
+            return False
+        return seat.whole or not seat.mask & self._divided.get(seat.row, 0)
 
     def release(self, seat: Seat) -> None:
         """Give `seat` back; only where `can_release`."""
         self.ledger.release(seat)
         self._touched.append(seat.row)
+        hidden = self._hidden.get(seat.row)
+        if hidden is not None:
+            chunk, place = self.ledger.writable(seat.row)
+            chunk.idle[place] = int(chunk.idle[place]) & ~hidden.usable
+
+    def shut(self, row: int, what: Shut) -> None:
+        """Offer nothing of `what` until `reopen`, whatever is booked or given back meanwhile."""
+        chunk, place = self.ledger.writable(row)
+        usable = int(chunk.usable[place]) & (-1 if what.whole else what.cards)
+        self._hidden[row] = _Hidden(usable, int(chunk.kind[place]))
+        chunk.usable[place] = int(chunk.usable[place]) & ~usable
+        chunk.idle[place] = int(chunk.idle[place]) & ~usable
+        if what.whole:
+            chunk.kind[place] = -1
+        self._touched.append(row)
+
+    def reopen(self, row: int) -> None:
+        """Offer again what `shut` closed of `row`."""
+        hidden = self._hidden.pop(row)
+        chunk, place = self.ledger.writable(row)
+        chunk.kind[place] = hidden.kind
+        chunk.usable[place] = int(chunk.usable[place]) | hidden.usable
+        chunk.idle[place] = int(chunk.idle[place]) | self._idle(chunk, place, hidden.usable)
+        self._touched.append(row)
+
+    def open_cards(self, row: int) -> tuple[int, int]:
+        """Bits of (cards that may be used, those of them on which nothing is booked), closed ones too."""
+        chunk, place = self.ledger.readable(row)
+        usable, idle = int(chunk.usable[place]), int(chunk.idle[place])
+        hidden = self._hidden.get(row)
+        if hidden is None:
+            return usable, idle
+        return usable | hidden.usable, idle | self._idle(chunk, place, hidden.usable)
+
+    @staticmethod
+    def _idle(chunk: NodeChunk, place: int, cards: int) -> int:
+        left = chunk.left[place]
+        return sum(1 << card for card in bits(cards) if left[card, COMPUTE] == FULL)
 
     def mark(self) -> Handles:
         """A point to go back to."""

@@ -15,6 +15,7 @@ from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job, Request
 from aliquot.core.steps import Cause
+from aliquot.core.windows import Window
 
 
 class Outcome(Enum):
@@ -81,11 +82,15 @@ class JobCancelled(Record, frozen=True):
 
 
 class Granted(Record, frozen=True):
-    """A Place was committed: the intent to start this attempt there."""
+    """A Place was committed: the intent to start this attempt there.
+
+    `beside`: who holds these cards already, and shares them; what all of them hold is divided anew.
+    """
 
     job: JobId
     attempt: int
     placements: tuple[Placement, ...]
+    beside: tuple[JobId, ...] = ()
 
 
 class Moved(Record, frozen=True):
@@ -163,6 +168,18 @@ class Unreserved(Record, frozen=True):
     job: JobId
 
 
+class WindowMade(Record, frozen=True):
+    """Somebody closed cards for a time, ahead of it or at once. One of the same name is replaced."""
+
+    window: Window
+
+
+class WindowCancelled(Record, frozen=True):
+    """A window is not, or no longer, to be kept; what it closed is open from now on."""
+
+    name: str
+
+
 class Idle(Record, frozen=True):
     """Measured: the cards of a running attempt have not been used since `since_ms`; None: they are again."""
 
@@ -219,6 +236,8 @@ Event = (
     | Warned
     | Reserved
     | Unreserved
+    | WindowMade
+    | WindowCancelled
     | Ended
     | EpochBegan
     | Tidied

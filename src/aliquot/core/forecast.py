@@ -22,28 +22,19 @@ from aliquot.core.events import (
     NodeLost,
     Outcome,
     Started,
+    WindowCancelled,
+    WindowMade,
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId, NodeId
 from aliquot.core.inventory import Node
-from aliquot.core.pace import pace_of
-from aliquot.core.speed import duration_ms
+from aliquot.core.pace import company_milli, pace_of
+from aliquot.core.running import Abreast, Running, at_speed, saved_milli
+from aliquot.core.speed import FULL_SPEED, duration_ms
 from aliquot.core.steps import Kill, Move, Resize, Start, Work
 from aliquot.core.workload import Offer, Scenario
 
-_NODE, _END, _ARRIVAL, _WITHDRAWAL, _IDLE, _WAKE = range(6)
-
-
-class Running(msgspec.Struct, frozen=True):
-    """An attempt under way: until when, at which speed, and what was left to do when that was reckoned."""
-
-    attempt: int
-    placements: tuple[Placement, ...]
-    since_ms: int
-    work_left_ms: int | None
-    speed_milli: int
-    ends_ms: int | None
-    outcome: Outcome = Outcome.SUCCEEDED  # at the end
+_NODE, _END, _ARRIVAL, _WITHDRAWAL, _IDLE, _WAKE, _WINDOW, _LIMIT = range(8)
 
 
 class Due(msgspec.Struct, frozen=True, order=True):
@@ -79,7 +70,12 @@ class Forecast:
         self._nodes: Mapping[NodeId, Node] = {node.id: node for node in scenario.nodes}
         self._by_name: Mapping[str, Node] = {node.id.name: node for node in scenario.nodes}
         self._speeds = scenario.speeds
+        self._windows = {one.window.name: one.window for one in scenario.windows}
         self.state = self._first_state(scenario) if state is None else _copy(state)
+        self._abreast = Abreast()
+        for job, running in self.state.running.items():
+            if self._shares(JobId(job), running):
+                self._abreast.enter(JobId(job), running.cards)
 
     def observe(self) -> list[Event]:
         """All that happens at the next instant, after what was started since.
@@ -109,6 +105,7 @@ class Forecast:
         state.begun[job] = running.attempt
         if running.ends_ms is not None:
             self._push(state, running.ends_ms, _END, job, running.attempt)
+        self._come(job)
         if confirm:
             state.fresh.append(Started(state.now, job, running.attempt))
 
@@ -148,6 +145,10 @@ class Forecast:
             self._push(state, at, _NODE, name, 0)
             if back is not None:
                 self._push(state, back, _NODE, name, 1)
+        for one in scenario.windows:
+            self._push(state, one.at_ms, _WINDOW, one.window.name, 0)
+            if one.cancelled_ms is not None:
+                self._push(state, one.cancelled_ms, _WINDOW, one.window.name, 1)
         heapify(state.due)
         return state
 
@@ -189,7 +190,7 @@ class Forecast:
         elif due.kind == _END:
             running = self.state.running.get(due.subject)
             if running is not None and running.attempt == due.attempt and running.ends_ms == due.at:
-                del self.state.running[due.subject]
+                self._go(JobId(due.subject))
                 events.append(Ended(due.at, JobId(due.subject), due.attempt, running.outcome))
         elif due.kind == _WITHDRAWAL and due.subject not in self.state.begun:
             events.append(JobCancelled(due.at, JobId(due.subject)))
@@ -197,6 +198,15 @@ class Forecast:
             running = self.state.running.get(due.subject)
             if running is not None and running.attempt == due.attempt:
                 events.append(Idle(due.at, JobId(due.subject), due.attempt, due.at))
+        elif due.kind == _LIMIT:
+            running = self.state.running.get(due.subject)
+            if running is not None and running.attempt == due.attempt:
+                self._go(JobId(due.subject))
+                events.append(Ended(due.at, JobId(due.subject), due.attempt, Outcome.FAILED))
+        elif due.kind == _WINDOW and due.attempt:
+            events.append(WindowCancelled(due.at, due.subject))
+        elif due.kind == _WINDOW:
+            events.append(WindowMade(due.at, self._windows[due.subject]))
         elif due.kind == _WAKE:
             self.state.wakes.discard(due.at)
 
@@ -208,7 +218,7 @@ class Forecast:
         events.append(NodeLost(due.at, node.id))
         for job, running in list(self.state.running.items()):
             if any(placement.node == node.id for placement in running.placements):
-                del self.state.running[job]
+                self._go(JobId(job))
                 self._save(JobId(job), running)
                 events.append(Ended(due.at, JobId(job), running.attempt, Outcome.LOST))
 
@@ -225,6 +235,8 @@ class Forecast:
         state.fresh.append(Started(state.now, step.job, step.attempt))
         if offer.idle_after_ms is not None:
             self._push(state, state.now + pause + offer.idle_after_ms, _IDLE, step.job, step.attempt)
+        if offer.job.limit_ms is not None:
+            self._push(state, state.now + offer.job.limit_ms, _LIMIT, step.job, step.attempt)
 
     def _run(
         self,
@@ -241,6 +253,38 @@ class Forecast:
         state.running[job] = Running(attempt, placements, since, work, speed, ends)
         if ends is not None:
             self._push(state, ends, _END, job, attempt)
+        self._come(job)
+
+    def _shares(self, job: JobId, running: Running) -> bool:
+        """Whether its speed depends on who else is on its cards, and theirs on it."""
+        offer = self._offer_of.get(job)
+        return offer is not None and offer.job.may_share and running.outcome is Outcome.SUCCEEDED
+
+    def _come(self, job: JobId) -> None:
+        """It runs: all on its cards go on at the speed of those who are there now."""
+        running = self.state.running[job]
+        if self._shares(job, running):
+            self._set_paces(self._abreast.enter(job, running.cards))
+
+    def _go(self, job: JobId) -> None:
+        """It does nothing any more: those who stay on its cards are faster by that."""
+        running = self.state.running.pop(job)
+        if self._shares(job, running):
+            self._set_paces(self._abreast.leave(job, running.cards))
+
+    def _set_paces(self, there: Sequence[JobId]) -> None:
+        state = self.state
+        jobs = [self._offer_of[job].job for job in there]
+        for job, offer in zip(there, map(self._offer_of.__getitem__, there), strict=True):
+            running = state.running[job]
+            alone = self._speed(offer, running.placements)
+            speed = max(1, alone * company_milli(offer.job, jobs) // FULL_SPEED)
+            if speed == running.speed_milli:
+                continue
+            again = at_speed(running, speed, state.now, offer.job.stop.checkpoint_ms)
+            state.running[job] = again
+            if again.ends_ms is not None:
+                self._push(state, again.ends_ms, _END, job, again.attempt)
 
     def _kill(self, step: Kill) -> None:
         """End the attempt. One that never began will not begin later, and is over at once."""
@@ -249,7 +293,7 @@ class Forecast:
         if running is not None and running.attempt == step.attempt:
             if running.outcome is not Outcome.SUCCEEDED:
                 return  # it is ending
-            del state.running[step.job]
+            self._go(step.job)
             if step.evicted:
                 self._save(step.job, running)
                 slow = min(self._offer_of[step.job].job.stop.stop_ms, step.grace_ms)
@@ -274,9 +318,7 @@ class Forecast:
         if running.work_left_ms is None:
             return
         every = self._offer_of[job].job.stop.checkpoint_ms
-        ran = max(0, self.state.now - running.since_ms)
-        saved = 0 if not every else ran // every * every
-        self.state.left[job] = max(0, running.work_left_ms - saved * running.speed_milli // 1000)
+        self.state.left[job] = -(-saved_milli(running, self.state.now, every) // FULL_SPEED)
 
     def _move(self, step: Move) -> None:
         """Go on elsewhere with the work that is left; moving itself takes no time here."""
@@ -290,6 +332,7 @@ class Forecast:
         )
         if placements != running.placements:
             left = self._left(running)
+            self._go(step.job)
             self._run(
                 step.job, step.attempt, placements, left, self._speed(self._offer_of[step.job], placements)
             )

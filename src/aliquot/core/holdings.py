@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from aliquot.core import lifecycle
 from aliquot.core.columns import MAX_CARDS
+from aliquot.core.company import Companies, Held, divide
 from aliquot.core.errors import BrokenInvariantError
-from aliquot.core.events import CardsCrowded, CardsFaulty, NodeDrained, NodeJoined, NodeLost
+from aliquot.core.events import CardsCrowded, CardsFaulty, Granted, NodeDrained, NodeJoined, NodeLost
 from aliquot.core.grants import Grant, GrantState, Placement, Seat
 from aliquot.core.ids import GrantId, JobId, NodeId
 from aliquot.core.inventory import CardModel, NodeKind, kind_of
@@ -19,6 +20,7 @@ from aliquot.core.ledger import Ledger
 from aliquot.core.records import JobRecord, NodeRecord, remains_of, seat_of
 from aliquot.core.rows import row_state
 from aliquot.core.slices import Vector
+from aliquot.core.tide import Tides, asked_milli
 
 
 class Holdings:
@@ -33,6 +35,8 @@ class Holdings:
         self.grants: immutables.Map[JobId, tuple[Grant, ...]] = immutables.Map()
         self.strained: frozenset[int] = frozenset()
         self.residents: immutables.Map[int, tuple[GrantId, ...]] = immutables.Map()
+        self.companies = Companies()
+        self.tides = Tides()
         self._kind_index: dict[NodeKind, int] = {}
 
     def grants_on(self, row: int) -> list[Grant]:
@@ -100,6 +104,7 @@ class Holdings:
     def _replace(self, old: Grant, new: Grant) -> None:
         held = self.grants[old.id.job]
         self.grants = self.grants.set(old.id.job, tuple(new if grant is old else grant for grant in held))
+        self._touch(old)
 
     def _recount(self, record: NodeRecord) -> None:
         """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
@@ -138,6 +143,58 @@ class Holdings:
             self._sit(held, seat)
         self.grants = self.grants.set(job, tuple(grants))
 
+    def _make_way(self, event: Granted) -> None:
+        """A job comes to the cards of others, if it does: they keep their parts of what they hold there."""
+        if event.beside:
+            unheld = tuple(replace(place, vector=Vector(0, 0, 0)) for place in event.placements)
+            self._divide({**{other: self._placements(other) for other in event.beside}, event.job: unheld})
+            self.companies.join(event.job, event.beside)
+
+    def _vacate(self, job: JobId) -> tuple[GrantId, ...]:
+        """`job` gives back all it holds, to those who share its cards where there are any; what it was."""
+        grants = self.grants.get(job)
+        if grants is None:
+            return ()
+        for grant in grants:
+            self._leave(grant)
+        rest = self.companies.leave(job)
+        if rest:
+            left_behind = self._placements(job)
+            self._divide({other: self._placements(other) for other in rest}, left_behind)
+        self.grants = self.grants.delete(job)
+        return tuple(grant.id for grant in grants)
+
+    def _divide(self, held: Held, left_behind: tuple[Placement, ...] = ()) -> None:
+        memories = {job: together.memory_mib for job in held if (together := self.jobs[job].job.together)}
+        for job, placements in divide(held, memories, left_behind).items():
+            for grant, placement in zip(self.grants.get(job, ()), placements, strict=False):
+                if placement != grant.placement:
+                    self._rebook(grant, placement)
+
+    def _rebook(self, grant: Grant, placement: Placement) -> None:
+        """Another part of the same cards."""
+        seat = grant.seat
+        if seat is None:
+            self._replace(grant, replace(grant, placement=placement))
+            return
+        new = seat._replace(vector=placement.vector, whole=placement.whole)
+        self._replace(grant, replace(grant, placement=placement, seat=new))
+        record = self.nodes[placement.node]
+        if record.row in self.strained:
+            self._recount(record)
+        else:
+            self.ledger.release(seat)
+            self.ledger.book(new)
+
+    def _note_wants(self, job: JobId, at: int) -> None:
+        """What the tide has to know once something happened to `job`."""
+        record = self.jobs.get(job)
+        wants = 0 if record is None or not record.is_wanted else asked_milli(record.job)
+        self.tides.note(job, wants, at)
+
+    def _placements(self, job: JobId) -> tuple[Placement, ...]:
+        return tuple(grant.placement for grant in self.grants[job])
+
     def _mark(self, job_id: JobId, state: GrantState) -> None:
         grants = self.grants.get(job_id)
         if grants is not None:
@@ -148,6 +205,13 @@ class Holdings:
                     for grant in grants
                 ),
             )
+            for grant in grants:
+                self._touch(grant)
+
+    def _touch(self, grant: Grant) -> None:
+        """Another list of the same residents: whoever remembers the row by it reads it again."""
+        row = self.nodes[grant.placement.node].row
+        self.residents = self.residents.set(row, tuple(held for held in self.residents[row]))
 
     def _seat(self, placement: Placement) -> Seat:
         record = self.nodes.get(placement.node)

@@ -7,8 +7,10 @@ so its end is final, with the reason told.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Idling
@@ -22,11 +24,15 @@ class Judged(NamedTuple):
     wake_ms: int | None
 
 
-def judge_idle(world: Frozen, rules: Idling, now: int) -> Judged:
-    """What is due for each idle job: nothing, a warning, or its end. Who must not be stopped is warned."""
+def judge_idle(world: Frozen, rules: Idling | None, now: int, is_stopped: Callable[[JobId], bool]) -> Judged:
+    """What is due for each idle job: nothing, a warning, or its end. Who must not be stopped is warned.
+
+    Nothing without `rules`; nobody ends who `is_stopped` or changed by the same plan anyway.
+    """
     steps: list[Warn | Evict | Withdraw] = []
     wakes: list[int] = []
-    for job_id in world.idle:
+    for job_id in world.idle if rules is not None else ():
+        assert rules is not None
         record = world.jobs[job_id]
         if record.idle_ms is None or record.phase is not Phase.RUNNING:
             continue
@@ -42,7 +48,7 @@ def judge_idle(world: Frozen, rules: Idling, now: int) -> Judged:
         )
         if now < stop_at:
             wakes.append(stop_at)
-        elif not record.job.stop.preemptible:
+        elif not record.job.stop.preemptible or is_stopped(job_id):
             continue
         elif record.job.stop.checkpoint_ms is not None:
             steps.append(Evict(job_id, record.attempt, Cause.IDLE, grace_ms=rules.grace_ms))

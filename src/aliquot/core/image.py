@@ -12,13 +12,17 @@ import immutables
 import msgspec
 from msgspec.structs import replace
 
+from aliquot.core.company import Companies
 from aliquot.core.decay import Account
 from aliquot.core.grants import Grant
+from aliquot.core.history import Alike, History
 from aliquot.core.ids import GrantId, JobId
 from aliquot.core.inventory import NodeKind
 from aliquot.core.jobs import Request
 from aliquot.core.lifecycle import Phase
-from aliquot.core.records import Asked, Epoch, JobRecord, Kept, NodeRecord, Tally
+from aliquot.core.records import Asked, Epoch, JobRecord, Kept, NodeRecord, Spent, Tally
+from aliquot.core.tide import Tide, Tides, asked_milli
+from aliquot.core.windows import Closure
 from aliquot.core.world import World
 
 
@@ -45,6 +49,11 @@ class WorldImage(msgspec.Struct, frozen=True):
     idle: tuple[JobId, ...]
     owed: tuple[JobId, ...]
     owed_moves: tuple[GrantId, ...]
+    history: tuple[tuple[Alike, bytes], ...] = ()
+    companies: tuple[tuple[JobId, ...], ...] = ()
+    tide: Tide = Tide()
+    closures: tuple[Closure, ...] = ()
+    spent: tuple[tuple[str, str, Spent], ...] = ()
 
 
 def image_of(world: World) -> WorldImage:
@@ -70,12 +79,22 @@ def image_of(world: World) -> WorldImage:
         arrays=tuple(sorted(world.accounts.arrays.items())),
         owed=tuple(world._owed),
         owed_moves=tuple(world._owed_moves),
+        history=world.history.groups,
+        companies=world.companies.listed(),
+        tide=world.tides.tide,
+        closures=world.closures.all,
+        spent=tuple((*key, spent) for key, spent in sorted(world.spending.book.items(), key=_first)),
     )
 
 
-def world_of(image: WorldImage, *, window: int = 2000, half_life_ms: int = 0) -> World:
+def world_of(
+    image: WorldImage, *, window: int = 2000, half_life_ms: int = 0, quantile_milli: int = 0
+) -> World:
     """The world of `image`."""
     world = World(window=window, half_life_ms=half_life_ms)
+    world.history = History(quantile_milli, image.history)
+    world.closures.all = image.closures
+    world.spending.book = immutables.Map({(queue, model): spent for queue, model, spent in image.spent})
     world.version = image.version
     world.kinds = image.kinds
     world._kind_index = {kind: at for at, kind in enumerate(image.kinds)}
@@ -86,6 +105,8 @@ def world_of(image: WorldImage, *, window: int = 2000, half_life_ms: int = 0) ->
     world._window.extend(image.window)
     world.edges.over.update(image.over)
     world.kept = image.kept
+    wants = {record.job.id: asked_milli(record.job) for record in image.jobs if record.is_wanted}
+    world.companies, world.tides = Companies(image.companies), Tides(image.tide, wants)
     world._idle = dict.fromkeys(image.idle)
     world._elastic = dict.fromkeys(image.elastic)
     world._owed_sizes = dict.fromkeys(image.owed_sizes)

@@ -63,6 +63,8 @@ class Node(msgspec.Struct, frozen=True):
     rack: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     price_cents_per_card: int | None = None
+    block: str = ""  # the racks it is among; empty: unknown, as for the rack
+    link_domain: str = ""  # the nodes that NVLink joins it to; empty: none, or unknown
 
 
 class NodeKind(msgspec.Struct, frozen=True, cache_hash=True):

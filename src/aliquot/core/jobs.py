@@ -6,6 +6,7 @@ job's `estimate_ms`; how long it truly runs is known only to the engine that run
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 import msgspec
@@ -13,7 +14,9 @@ import msgspec
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import CardModel, Profile
 from aliquot.core.slices import Ask, Cut, resolve_ask
+from aliquot.core.together import Together
 from aliquot.core.units import FULL
+from aliquot.core.wishes import Group, Wish
 
 
 class Stage(Enum):
@@ -133,12 +136,31 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     elastic: Elastic | None = None
     stop: Stop = Stop()
     bound: Bound = Bound()
+    limit_ms: int | None = None  # whoever runs it ends it after this long
     spot: bool = False  # takes what nobody else wants, and gives it back first
     spread: bool = False  # members on different nodes, and racks while there are others
+    groups: tuple[Group, ...] = ()  # of its members, with minima and wishes of their own
+    wish: Wish | None = None  # where all members should be, seen from each other
+    together: Together | None = None  # it may share its whole cards, and what it needs of them then
+
+    @property
+    def is_sited(self) -> bool:
+        """Whether it matters where its members are, seen from each other, or which of them start."""
+        return self.wish is not None or bool(self.groups)
+
+    @property
+    def may_share(self) -> bool:
+        """Whether it may share its cards with others: whole ones, of a width that does not change."""
+        if self.together is None or self.elastic is not None or self.scatter:
+            return False
+        return all(request.whole for request in self.members)
 
     @property
     def least(self) -> int:
-        """Members that must start together."""
+        """Members that must start together, so that every group has its own minimum too."""
+        if self.groups:
+            own = max((group.members[group.least - 1] + 1 for group in self.groups), default=0)
+            return max(own, self.minimum or 0)
         if self.minimum is None and self.elastic is not None and len(self.members) > 1:
             return min(self.elastic.widths[0], len(self.members))
         return len(self.members) if self.minimum is None else self.minimum
@@ -170,6 +192,32 @@ class Job(msgspec.Struct, frozen=True, gc=False):
             host_mib=-(-request.host_mib // pieces),
         )
         return msgspec.structs.replace(self, members=(part,) * pieces)
+
+
+def gang_of(
+    parts: Sequence[tuple[str, Sequence[Request], int | None, Wish | None]],
+) -> tuple[tuple[Request, ...], tuple[Group, ...]]:
+    """Members and groups of a gang of `parts`: (name, requests, minimum or None for all, wish).
+
+    What every group needs to start comes first, then one more of each in turn: so a gang that starts with its
+    first members only has the minimum of every group.
+    """
+    needed = [len(asked) if least is None else least for _, asked, least, _ in parts]
+    order = [(at, number) for at, least in enumerate(needed) for number in range(least)]
+    for more in range(max((len(asked) for _, asked, _, _ in parts), default=0)):
+        order += [
+            (at, needed[at] + more)
+            for at, (_, asked, _, _) in enumerate(parts)
+            if needed[at] + more < len(asked)
+        ]
+    places = [tuple(place for place, (at, _) in enumerate(order) if at == part) for part in range(len(parts))]
+    return (
+        tuple(parts[at][1][number] for at, number in order),
+        tuple(
+            Group(name, places[at], least if least != len(asked) else None, wish)
+            for at, (name, asked, least, wish) in enumerate(parts)
+        ),
+    )
 
 
 def asked_of(request: Request, model: CardModel) -> tuple[int, int]:

@@ -7,12 +7,15 @@ line. On the draft a keep is a booking of whatever of it is free now, so that no
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from aliquot.core.grants import NOTHING, GrantState, Placement, Seat, bits
 from aliquot.core.horizon import Ahead, Horizon
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Request
+from aliquot.core.jobs import Job, Request
+from aliquot.core.lengths import length_by
+from aliquot.core.meeting import find_meeting
 from aliquot.core.records import JobRecord, Kept, seat_of
 from aliquot.core.room.shadow import FAR
 from aliquot.core.siting import Desk, Seated
@@ -39,12 +42,17 @@ class Keeper:
     def __init__(self, desk: Desk, now: int) -> None:
         self._desk, self._now = desk, now
         self._rules = desk.settings.backfill
+        self._length = length_by(desk.settings)
         self._holds: dict[JobId, _Hold] = {}
         self._old: dict[JobId, Kept] = {kept.job: kept for kept in desk.world.kept}
-        self._refused: set[tuple[tuple[Request, ...], tuple[JobId, ...]]] = set()
+        self._refused: set[tuple[object, ...]] = set()
         self._started: list[tuple[JobRecord, tuple[Seat, ...]]] = []
         self._horizon: Horizon | None = None
         self._reserved = self._early = 0
+        self.state = 0  # grows whenever what is kept, or open to whom, changes
+        self._hopeless: dict[tuple[object, ...], bool] = {}  # by what is asked, of one state
+        self._hopeless_in = (-1, -1)
+        self._openings: tuple[int, list[int]] = (-1, [])
         for kept in desk.world.kept:
             seats = _seats_of(kept, desk)
             if seats is not None and not _is_past(kept, now):
@@ -58,6 +66,17 @@ class Keeper:
     def expired(self) -> list[Unreserve]:
         """Keeps that are over: their time has passed, or what was kept is gone."""
         return [Unreserve(job) for job in self._old if job not in self._holds]
+
+    def holds(self, job: JobId) -> bool:
+        """Whether something is kept for `job`."""
+        return job in self._holds
+
+    def openings(self, record: JobRecord) -> int:
+        """A number that is equal, as long as `state` is, for jobs that may use the same of others' keeps."""
+        if self._openings[0] != self.state:
+            ends = [hold.from_ms for hold in self._holds.values() if not hold.firm and hold.passed]
+            self._openings = (self.state, sorted(ends))
+        return bisect_left(self._openings[1], self._over(record)) if self._openings[1] else 0
 
     def is_firm(self, job: JobId) -> bool:
         """Whether room was made for `job`."""
@@ -75,6 +94,7 @@ class Keeper:
                 return None
             self._desk.book(seat)
         del self._holds[record.job.id]
+        self.state += 1
         self._desk.remember(mark)
         return hold.seats
 
@@ -90,6 +110,7 @@ class Keeper:
     def drop(self, job: JobId) -> Unreserve:
         """Nothing is kept for `job` any more."""
         hold = self._holds.pop(job)
+        self.state += 1
         self._unblock([hold])
         self._refused.clear()
         return Unreserve(job)
@@ -99,7 +120,8 @@ class Keeper:
         opened = self._open_to(record)
         if not opened:
             return None
-        key = (record.job.members, tuple(hold.job for hold in opened))
+        job = record.job
+        key = (job.members, job.groups, job.wish, tuple(hold.job for hold in opened))
         if key in self._refused:
             return None
         mark = self._desk.mark()
@@ -121,6 +143,7 @@ class Keeper:
         """A job was placed: what was kept for it is open, and others count with its end."""
         hold = self._holds.pop(record.job.id, None)
         if hold is not None:
+            self.state += 1
             self._unblock([hold])
             self._refused.clear()
         if self._rules is None:
@@ -155,10 +178,12 @@ class Keeper:
         fresh = old is not None and self._now - old.made_ms < REFRESH_MS
         if hold is not None and fresh and hold.from_ms > self._now and self._still_free(hold):
             hold.passed = True
+            self.state += 1
             return None
         if hold is not None:
             self._unblock([hold])
             del self._holds[job]
+            self.state += 1
         behind = [other for other in self._holds.values() if not other.firm and not other.passed]
         self._unblock(behind)
         ahead = self._look_ahead(record, members)
@@ -179,11 +204,21 @@ class Keeper:
             return False
         return overdue or self._early < rules.first
 
-    def is_hopeless(self, record: JobRecord, seat_all: Try) -> bool:
-        """Whether jobs like this one could not start in this pass even if no shadow were kept from them."""
+    def is_hopeless(self, job: Job, seat_all: Try) -> bool:
+        """Whether jobs like `job` could not start in this pass even if no shadow were kept from them."""
         soft = [hold for hold in self._holds.values() if not hold.firm]
         if not soft:
             return True
+        state = (self._desk.state, self.state)
+        if state != self._hopeless_in:
+            self._hopeless.clear()
+            self._hopeless_in = state
+        key = (job.members, job.groups, job.wish, job.spread, job.minimum, job.elastic, job.scatter)
+        if key not in self._hopeless:
+            self._hopeless[key] = self._is_hopeless(soft, seat_all)
+        return self._hopeless[key]
+
+    def _is_hopeless(self, soft: list[_Hold], seat_all: Try) -> bool:
         mark = self._desk.mark()
         before = [(hold, hold.blocked) for hold in soft]
         self._unblock(soft)
@@ -233,26 +268,33 @@ class Keeper:
         for hold in self._holds.values():
             if not hold.firm and not hold.passed:
                 continue  # its job stands behind: it will look for another place
-            other = self._desk.world.jobs[hold.job].job.estimate_ms
+            other = self._length(self._desk.world.jobs[hold.job])
             until = FAR if other is None else max(self._now, hold.from_ms) + max(1, other)
             self._horizon.shut(hold.seats, hold.blocked, until)
+        if record.job.is_sited:
+            return find_meeting(self._horizon, self._desk, record, members)
         return self._horizon.earliest(record, members)
 
     def _open_to(self, record: JobRecord) -> list[_Hold]:
         """Soft keeps that the job may use: those of jobs behind it, and those needed only when it is over."""
         if not self._holds:
             return []
-        estimate, rules = record.job.estimate_ms, self._rules
-        over = FAR + 1
-        if estimate is not None and rules is not None:
-            over = self._now + estimate * rules.doubt_milli // 1000
+        over = self._over(record)
         return [
             hold
             for hold in self._holds.values()
             if not hold.firm and (not hold.passed or over <= hold.from_ms)
         ]
 
+    def _over(self, record: JobRecord) -> int:
+        """When the job of `record` is over if it starts now, even at a multiple of its estimate."""
+        estimate, rules = self._length(record), self._rules
+        if estimate is None or rules is None:
+            return FAR + 1
+        return self._now + estimate * rules.doubt_milli // 1000
+
     def _put(self, hold: _Hold) -> None:
+        self.state += 1
         self._holds[hold.job] = hold
         self._block(hold)
 
@@ -276,10 +318,9 @@ class Keeper:
         if not desk.draft.can_release(seat):
             return None
         chunk, place = desk.draft.ledger.readable(seat.row)
-        mask = seat.mask & int(chunk.usable[place])
-        if seat.whole:
-            mask &= int(chunk.idle[place])
-        else:
+        usable, idle = desk.draft.open_cards(seat.row)
+        mask = seat.mask & (idle if seat.whole else usable)
+        if not seat.whole:
             left = chunk.left[place]
             mask = sum(1 << card for card in bits(mask) if (left[card] >= seat.vector).all())
         cpu = min(seat.cpu, max(0, int(chunk.cpu[place])))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from aliquot.core.domains import DomainsMemo
+from aliquot.core.ends import EndsMemo
 from aliquot.core.inventory import NodeKind
 from aliquot.core.jobs import Request
 from aliquot.core.linking import Need, WiredChooser
@@ -17,6 +19,7 @@ from aliquot.core.placement.placer import Placer
 from aliquot.core.placement.rescue import Leaving
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.records import Epoch, Frozen
+from aliquot.core.room.lodgers import LodgersMemo
 from aliquot.core.settings import Settings
 from aliquot.core.shaping import alternatives, as_whole, hardware_of, shapes_of
 from aliquot.core.speed import SpeedTable
@@ -37,6 +40,9 @@ class Memo:
         self._chooser: WiredChooser | None = None
         self.leaving = Leaving()
         self.standing = StandingMemo()
+        self.domains = DomainsMemo()
+        self.ends = EndsMemo()
+        self.lodgers = LodgersMemo()
         self._options: dict[Request, tuple[tuple[Request, Shape], ...]] = {}
         self._specs: dict[tuple[object, ...], int] = {}
 

@@ -46,7 +46,7 @@ class Mover:
     def rescue(self, record: JobRecord) -> tuple[Move, Seated] | None:
         """The move that lets the job of `record` start, and its seat; None where none does, or may."""
         job = record.job
-        if len(job.members) != 1 or job.members[0].cards > 1 or self.budget < 1:
+        if len(job.members) != 1 or job.members[0].cards > 1 or job.is_sited or self.budget < 1:
             return None
         option, shape = self._desk.memo.options(job.members[0])[0]
         found = find_rescue(self._desk.placer, shape, self._still_movable_on)
@@ -95,7 +95,7 @@ class Mover:
         found = []
         for held in world.residents.get(row, ()):
             record = world.jobs[held.job]
-            if not record.job.movable or len(record.job.members) != 1:
+            if not record.job.movable or len(record.job.members) != 1 or record.job.is_sited:
                 continue
             grant = world.grants[held.job][held.member]
             seat = grant.seat

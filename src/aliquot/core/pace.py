@@ -12,6 +12,7 @@ from aliquot.core.ids import NodeId
 from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job
 from aliquot.core.speed import FULL_SPEED, Reach, SpeedTable, reach_of
+from aliquot.core.together import predict_speeds
 from aliquot.core.workload import Offer
 
 
@@ -19,14 +20,36 @@ def pace_of(
     offer: Offer, placements: tuple[Placement, ...], nodes: Mapping[NodeId, Node], speeds: SpeedTable
 ) -> int:
     """Milli of full speed; above 1000 for an elastic job that is wider than its first width."""
-    shared = any(placement.cards and not placement.whole for placement in placements)
+    divided = any(placement.cards and not placement.whole for placement in placements)
+    shared = divided and not offer.job.may_share  # in company its profile says what sharing costs
     reach = _reach(placements, nodes) if offer.linked else Reach.SINGLE
     return speeds.speed(reach, shared) * _width_milli(offer.job, placements) // FULL_SPEED
+
+
+def company_milli(job: Job, there: Sequence[Job]) -> int:
+    """Milli of its speed alone that `job` has among all who are on its cards, itself included.
+
+    Full speed where nobody can say: then nobody should have put them together.
+    """
+    profiles = tuple(other.together for other in there if other.together is not None)
+    speeds = predict_speeds(profiles) if len(profiles) > 1 else None
+    at = next((at for at, other in enumerate(there) if other.id == job.id), None)
+    return FULL_SPEED if speeds is None or at is None or len(speeds) != len(there) else speeds[at]
 
 
 def width_of(job: Job, placements: Sequence[Placement]) -> int:
     """Cards of a job of one member, members of a gang."""
     return len(placements) if len(job.members) > 1 else sum(len(place.cards) for place in placements)
+
+
+def widths_of(job: Job, members: int) -> Sequence[int]:
+    """The widths it may be given while it runs with so many `members`, rising.
+
+    An elastic one those it names; a gang with a minimum may lose its last members.
+    """
+    if job.elastic is not None:
+        return job.elastic.widths
+    return range(job.least, members) if len(job.members) > 1 and not job.is_sited else ()
 
 
 def as_granted(job: Job, placements: Sequence[Placement]) -> Job:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from aliquot.core.again import Again
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.clearing import Clearing
+from aliquot.core.closing import Closing
 from aliquot.core.defragging import gather
+from aliquot.core.grants import Seat
+from aliquot.core.hosting import as_units
 from aliquot.core.idling import judge_idle
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job, Request
+from aliquot.core.jobs import Job
+from aliquot.core.joining import Joining, with_guests
 from aliquot.core.keeping import Keeper
 from aliquot.core.memo import Memo
 from aliquot.core.moving import Mover
+from aliquot.core.readiness import alike, hold_back
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.seating import place_of, seat_all, seat_scattered
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk, Seated
+from aliquot.core.spotting import Spotting
 from aliquot.core.standing import is_overdue
-from aliquot.core.steps import Gate, Lack, Plan, Resize, Step, Wait, Warn, Withdraw
-from aliquot.core.stretching import give_way, load_of, seat_elastic, stretch
+from aliquot.core.steps import Evict, Gate, Lack, Place, Plan, Resize, Step, Wait, Warn, Withdraw
+from aliquot.core.stretching import give_way, load_of, rested_ms, seat_elastic, stretch
 from aliquot.core.turns import TreeTurns, Turns
 
 KEPT_FOR_MS = 600_000
@@ -35,20 +42,31 @@ class Pass:
     """Turns are given one after the other; each leaves its steps."""
 
     def __init__(
-        self, world: Frozen, settings: Settings, now: int, memo: Memo, explained: JobId | None
+        self,
+        world: Frozen,
+        settings: Settings,
+        now: int,
+        memo: Memo,
+        explained: JobId | None,
+        again: type[Again] = Again,
     ) -> None:
         self._world, self._settings, self._now, self._explained = world, settings, now, explained
         self._desk = Desk(world, settings, memo)
         self._mover = Mover(self._desk)
         self._turns: Turns = memo.standing.turns(world, settings, now)
         self._keeper = Keeper(self._desk, now)
+        self._again = again(self._desk, self._keeper, self._turns, explained)
+        self._closing = Closing(self._desk, now)
         self._clearing: Clearing | None = None
+        self._joining = Joining(self._desk, now)
+        self._spotting = Spotting(world, settings.spot_cap, now)
         self._cleared = 0
         self._gathered = 0
         self._refused: set[tuple[object, ...]] = set()  # what no job can start with in this pass
         self._changed: set[JobId] = set()
         self._blocked_first: list[JobRecord] = []
-        self._tried: set[tuple[tuple[Request, ...], bool]] = set()
+        self._tried: set[tuple[object, ...]] = set()
+        self._passed: JobRecord | None = None  # the last that was told to wait for room, and nothing else
         self._arrays: dict[str, int] = {}
         self._steps: list[Step] = []
         self._wake: int | None = None
@@ -56,6 +74,7 @@ class Pass:
     def run(self) -> Plan:
         """The plan."""
         self._steps.extend(self._keeper.expired())
+        self._stop_closed_out()
         # 1. in the order of the queues
         while (record := self._turns.first()) is not None:
             # 2. held back
@@ -64,39 +83,51 @@ class Pass:
             held = None if free else hold_back(record, self._world, self._now, self._arrays)
             if held is not None:
                 self._hold_back(record, held)
-            elif self._refused and _alike(record.job) in self._refused and not self._turns.is_closed:
+            elif self._refused and alike(record.job) in self._refused and not self._turns.is_closed:
                 self._steps.append(Wait(record.job.id, Gate.FIT))
                 self._turns.pass_over(record)
             elif self._turns.is_closed:
                 self._steps.append(Wait(record.job.id, Gate.ORDER))
                 self._turns.pass_over(record)
             elif self._keeper.is_firm(record.job.id):
+                self._closing.shut_for(record)
                 self._claim(record)
             else:
                 self._turn(record)
+        self._closing.shut_all()
         self._steps.extend(self._keeper.lapsed())
         self._judge_idle()
         # 9. elastic jobs
         stretched = stretch(self._desk, self._now, self._blocked_first, self._start_late, self._is_stopped)
         self._steps.extend(stretched)
-        self._wake_for_elastic()
         # 10. tidy
-        self._steps.extend(self._mover.tidy())
+        if self._closing.is_empty:
+            self._steps.extend(self._mover.tidy())
+        self._wake_for_time()
         return Plan(self._world.version, tuple(self._steps), self._wake)
 
+    def _stop_closed_out(self) -> None:
+        """Who is where a window has begun, or has no money left this month, is stopped if that says so."""
+        steps = self._closing.evictions()
+        stopped = {step.job for step in steps}
+        if self._turns.budgets is not None:
+            steps += [step for step in self._turns.budgets.evictions() if step.job not in stopped]
+        self._steps.extend(steps)
+        self._bar(step.job for step in steps)
+
+    def _wake_for_time(self) -> None:
+        """Look again when something is due, or may be judged anew, though nothing happens."""
+        self._note_wake(None if self._turns.budgets is None else self._turns.budgets.spent_ms())
+        self._note_wake(self._closing.wake_ms(waits=bool(self._world.pending)))
+        self._note_wake(self._joining.again_ms(self._steps))
+        self._note_wake(self._spotting.again_ms)
+        self._note_wake(rested_ms(self._world, self._settings.elastic, self._now))
+
     def _judge_idle(self) -> None:
-        rules = self._settings.idling
-        if rules is None or not self._world.idle:
-            return
-        judged = judge_idle(self._world, rules, self._now)
-        for step in judged.steps:
-            if isinstance(step, Warn):
-                self._steps.append(step)
-            elif not self._is_stopped(step.job):
-                self._steps.append(step)
-                self._bar((step.job,))
-        if judged.wake_ms is not None:
-            self._note_wake(judged.wake_ms)
+        judged = judge_idle(self._world, self._settings.idling, self._now, self._is_stopped)
+        self._steps.extend(judged.steps)
+        self._bar(step.job for step in judged.steps if not isinstance(step, Warn))
+        self._note_wake(judged.wake_ms)
 
     def _turn(self, record: JobRecord) -> None:
         # 3. quota
@@ -104,24 +135,61 @@ class Pass:
         if isinstance(flavour, Lack):
             self._lack(record, flavour)
             return
+        capped = self._spotting.hold_back(record.job)
+        if capped is not None:
+            self._hold_back(record, capped)
+            return
+        key = None if self._may_clear() else self._again.key(record, flavour)
+        if key is not None and self._again.is_refused(key):
+            self._steps.append(Wait(record.job.id, Gate.FIT))
+            if not self._turns.hold(record):
+                self._turns.pass_over(record)
+            return
+        before = self._again.state
+        self._try(record, flavour)
+        if key is not None and self._passed is record and self._again.state == before:
+            self._again.refuse(record, flavour, key)
+
+    def _try(self, record: JobRecord, flavour: Flavour) -> None:
         # 4. placed whole
         job = narrowed(record.job, flavour.model)
+        if self._closing.is_total(record):
+            self._blocked(record, job)
+            return
+        self._closing.shut_for(record)
         seated = self._site(record, job)
         if seated is None:
             # 5. on what is kept for others
-            seated = self._keeper.try_open(record, lambda: self._site(record, job))
+            moves = self._closing.is_empty
+            seated = self._keeper.try_open(record, lambda: self._site(record, job, moves=moves))
         if seated is not None:
             self._start(record, flavour, seated)
         # 6. room is made
-        elif not self._narrow(record, flavour, job) and not self._clear(record, flavour):
+        elif not (
+            self._join(record, flavour, job)
+            or self._narrow(record, flavour, job)
+            or self._clear(record, flavour)
+        ):
             self._blocked(record, job)
 
-    def _site(self, record: JobRecord, job: Job) -> list[Seated] | None:
+    def _site(self, record: JobRecord, job: Job, *, moves: bool = True) -> list[Seated] | None:
         if job.elastic is not None:
             return seat_elastic(self._desk, job, load_of(self._desk))
         seated = seat_all(self._desk, job, explained=record.job.id == self._explained)
         if seated is not None:
             return seated
+        found = self._by_moves(record) if moves else None
+        if found is not None:
+            return found
+        if self._settings.scatter and job.scatter and len(job.members) == 1:
+            return seat_scattered(self._desk, job)
+        return None
+
+    def _by_moves(self, record: JobRecord) -> list[Seated] | None:
+        """Seats that moving others makes; none of them goes where a window closes."""
+        if not self._settings.rescue.share and self._settings.defrag is None:
+            return None
+        self._closing.shut_all()
         rescued = self._mover.rescue(record)
         if rescued is not None:
             move, seat = rescued
@@ -133,17 +201,34 @@ class Pass:
             self._bar(move.job for move in gathered.moves)
             self._gathered += len(gathered.moves)
             self._steps.extend(gathered.moves)
-            return [gathered.seat]
-        if self._settings.scatter and job.scatter and len(job.members) == 1:
-            return seat_scattered(self._desk, job)
+            return gathered.seats
+        self._closing.shut_for(record)
         return None
 
+    def _join(self, record: JobRecord, flavour: Flavour, job: Job) -> bool:
+        """Whether it goes to the cards of others, who go on at the speed that leaves them."""
+
+        def is_fixed(host: JobId) -> bool:
+            return self._is_stopped(host) or self._closing.covers(record, host)
+
+        joined = self._joining.join(record, job, self._steps, is_fixed)
+        if joined is None:
+            return False
+        self._begin(record, flavour, joined.place, joined.seats)
+        self._bar(joined.hosts)
+        return True
+
     def _start(self, record: JobRecord, flavour: Flavour, seated: list[Seated]) -> None:
-        self._steps.append(place_of(self._desk, record, seated))
+        seats = [seat.seat for seat in seated]
+        self._begin(record, flavour, place_of(self._desk, record, seated), seats)
+
+    def _begin(self, record: JobRecord, flavour: Flavour, place: Place, seats: Sequence[Seat]) -> None:
+        self._steps.append(place)
         self._mover.count_placed()
         self._turns.admit(record, flavour)
         if self._settings.backfill is not None or not self._keeper.is_empty:
-            self._keeper.note_started(record, [seat.seat for seat in seated])
+            self._keeper.note_started(record, seats)
+        self._spotting.start(record.job)
         if record.job.array is not None:
             name = record.job.array.name
             self._arrays[name] = self._arrays.get(name, 0) + 1
@@ -202,16 +287,22 @@ class Pass:
         flavour = self._turns.flavour(record)
         return self._turns.first_flavour(record) if isinstance(flavour, Lack) else flavour
 
+    def _may_clear(self) -> bool:
+        """Whether it is still looked for others to stop."""
+        rules = self._settings.preemption
+        return rules is not None and self._cleared < rules.per_plan
+
     def _clear(self, record: JobRecord, flavour: Flavour | None) -> bool:
         """Whether others are stopped for the job; what they hold is kept for it from now on."""
         rules = self._settings.preemption
-        if rules is None or self._cleared >= rules.per_plan:
+        if rules is None or not self._may_clear():
             return False
+        self._closing.shut_for(record)
         if self._clearing is None:
             tree, book = None, None
             if isinstance(self._turns, TreeTurns) and not rules.across_queues:
                 tree, book = self._turns.standing.tree, self._turns.standing.book
-            self._clearing = Clearing(self._desk, self._world, rules, tree, book, self._now)
+            self._clearing = Clearing(self._desk, as_units(self._world), rules, tree, book, self._now)
             self._bar(tuple(self._changed))
         self._cleared += 1
         cleared = self._clearing.clear(record, flavour)
@@ -221,8 +312,13 @@ class Pass:
         ends = self._now + rules.grace_ms
         kept = self._keeper.keep_firmly(record, seats, ends, ends + KEPT_FOR_MS)
         self._steps.append(replace(kept, sets=cleared.alternatives, next_cost_ms=cleared.next_cost))
-        self._steps.extend(cleared.victims)
-        others = tuple(victim.job for victim in cleared.victims)
+        ended = [step for step in cleared.victims if isinstance(step, Evict)]
+        narrowed = [step for step in cleared.victims if isinstance(step, Resize)]
+        victims = with_guests(self._world, ended, rules, self._now, self._is_stopped)
+        self._bar(victim.job for victim in victims[len(ended) :])
+        self._steps.extend(narrowed)
+        self._steps.extend(victims)
+        others = (*(step.job for step in narrowed), *(step.job for step in victims))
         self._steps.append(Wait(record.job.id, Gate.RELEASE, others=others))
         self._note_wake(ends + KEPT_FOR_MS)
         self._turns.admit(record, flavour or self._turns.first_flavour(record))
@@ -231,16 +327,22 @@ class Pass:
     def _lack(self, record: JobRecord, lack: Lack) -> None:
         """Quota is used up: taken back from who borrowed it, or waited for."""
         rules = self._settings.preemption
-        if rules is not None and not rules.across_queues and self._clear(record, None):
+        if lack.renews_ms is not None:
+            self._note_wake(lack.renews_ms)  # money comes back to nobody before that
+        elif rules is not None and not rules.across_queues and self._clear(record, None):
             return
         self._steps.append(Wait(record.job.id, Gate.QUOTA, lack=lack))
         if self._turns.is_strict(record):
             self._turns.close(record)
-        elif not self._turns.hold(record):
+        elif lack.renews_ms is not None and lack.have:
+            self._turns.pass_over(record)  # one like it may be shorter, and cost less
+        elif lack.renews_ms is not None or not self._turns.hold(record):
             self._turns.pass_over_alike(record)
 
     def _blocked(self, record: JobRecord, job: Job) -> None:
         """7. a reservation, or 8. the wait."""
+        fenced = self._closing.blame(record, lambda: seat_all(self._desk, job))
+        self._closing.open()
         if self._settings.backfill is not None:
             overdue = is_overdue(record, self._settings, self._now)
             step = self._keeper.reserve(record, job.members, overdue=overdue)
@@ -248,35 +350,43 @@ class Pass:
                 self._steps.append(step)
         if len(self._blocked_first) < STRETCHED_FOR:
             self._blocked_first.append(record)
-        self._steps.append(Wait(record.job.id, Gate.FIT, until_ms=self._keeper.shadow_of(record.job.id)))
+        gate = Gate.RESERVATION if fenced else Gate.FIT
+        until = self._keeper.shadow_of(record.job.id)
+        self._steps.append(Wait(record.job.id, gate, until_ms=until, fenced=fenced))
         if self._turns.is_strict(record):
             self._turns.close(record)
         elif not self._turns.hold(record):
             if self._may_skip_alike(record):
-                self._refused.add(_alike(record.job))
+                self._refused.add(alike(record.job))
                 self._turns.pass_over_alike(record)
             else:
                 self._drop_hopeless(record, job)
                 self._turns.pass_over(record)
+                self._passed = record
 
     def _may_skip_alike(self, record: JobRecord) -> bool:
         """Whether jobs like this one, behind it in its queue, cannot start in this pass either."""
         rules, job = self._settings, record.job
         plain = rules.backfill is None and rules.preemption is None and rules.defrag is None
+        plain = plain and (rules.colocation is None or job.together is None)
         movable = rules.rescue.share > 0 or (rules.scatter and job.scatter) or job.elastic is not None
-        return plain and not movable and job.least == len(job.members) and self._keeper.is_empty
+        kept = not (self._keeper.is_empty and self._closing.is_empty)
+        whole = job.least == len(job.members) and not job.is_sited
+        return plain and not movable and whole and not kept
 
     def _drop_hopeless(self, record: JobRecord, job: Job) -> None:
         """Once reservations are out, those like a job for which there is no room at all need no turn."""
         settings, rules = self._settings, self._settings.backfill
         if rules is None or settings.preemption is not None or settings.rescue.share > 0 or settings.scatter:
             return
+        if job.is_sited or (settings.colocation is not None and job.may_share):
+            return
         overdue = is_overdue(record, settings, self._now)
         key = (job.members, overdue)
         if key in self._tried or self._keeper.may_reserve(overdue=overdue):
             return
         self._tried.add(key)
-        if self._keeper.is_hopeless(record, lambda: seat_all(self._desk, job)):
+        if self._keeper.is_hopeless(job, lambda: seat_all(self._desk, job)):
             self._turns.drop(record)
 
     def _hold_back(self, record: JobRecord, wait: Wait | Withdraw) -> None:
@@ -285,38 +395,6 @@ class Pass:
             self._note_wake(record.not_before_ms)
         self._turns.pass_over(record)
 
-    def _wake_for_elastic(self) -> None:
-        """Look again when the next elastic job may be changed."""
-        rules = self._settings.elastic
-        if rules is not None:
-            for job in self._world.elastic:
-                rested = self._world.jobs[job].resized_ms + rules.dwell_ms
-                if rested > self._now:
-                    self._note_wake(rested)
-
-    def _note_wake(self, at: int) -> None:
-        self._wake = at if self._wake is None else min(self._wake, at)
-
-
-def _alike(job: Job) -> tuple[object, ...]:
-    """Jobs for which this is equal fit in the same places."""
-    return (job.members, job.scatter, job.spread, job.elastic, job.minimum)
-
-
-def hold_back(
-    record: JobRecord, world: Frozen, now: int, started: dict[str, int] | None = None
-) -> Wait | Withdraw | None:
-    """What keeps a job from having a turn. `started` counts jobs of arrays that start in this pass."""
-    job = record.job
-    if record.doomed is not None:
-        return Withdraw(job.id, f"job {record.doomed} did not succeed", (record.doomed,))
-    if record.not_before_ms > now:
-        return Wait(job.id, Gate.BACKOFF, until_ms=record.not_before_ms)
-    if record.waits_for:
-        return Wait(job.id, Gate.DEPENDENCY, others=tuple(edge.on for edge in record.waits_for))
-    array = job.array
-    if array is not None and array.width is not None:
-        under_way = world.arrays.get(array.name, 0) + (started or {}).get(array.name, 0)
-        if under_way >= array.width:
-            return Wait(job.id, Gate.ARRAY)
-    return None
+    def _note_wake(self, at: int | None) -> None:
+        if at is not None:
+            self._wake = at if self._wake is None else min(self._wake, at)

@@ -16,15 +16,20 @@ A pass in numbers:
 
 from __future__ import annotations
 
+from aliquot.core.budget import has_stops
+from aliquot.core.gating import look_closer, with_own_gate
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job
+from aliquot.core.jobs import Job, Request
 from aliquot.core.memo import Memo
-from aliquot.core.passing import Pass, hold_back
+from aliquot.core.nearness import wait_for_nearness
+from aliquot.core.passing import Pass
+from aliquot.core.readiness import hold_back
 from aliquot.core.records import Frozen
 from aliquot.core.seating import largest_first
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk
-from aliquot.core.steps import Gate, Plan, Wait, Withdraw
+from aliquot.core.steps import Gate, Lack, Plan, Reason, Wait, Withdraw
+from aliquot.core.windows import is_watched
 
 __all__ = ["Memo", "explain_wait", "plan"]
 
@@ -35,7 +40,7 @@ def plan(world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: 
     The placement of the job `explained` names its runner-up, which costs a second look at every node.
     """
     elastic, idle = world.elastic and settings.elastic, world.idle and settings.idling
-    if not (world.pending or elastic or idle):
+    if not (world.pending or elastic or idle or is_watched(world.closures, now) or has_stops(settings)):
         return Plan(world.version)
     return Pass(world, settings, now, memo, explained).run()
 
@@ -55,17 +60,38 @@ def explain_wait(
             return _as_wait(held)
         said = _said_of(job_id, plan(world, settings, now, memo))
         if said is not None and said.gate not in {Gate.FIT, Gate.ORDER}:
-            return said
+            return with_own_gate(said)
+        if said is None:  # not looked at, as one like it before it had its answer
+            lack = memo.standing.turns(world, settings, now).flavour(record)
+            if isinstance(lack, Lack):
+                return with_own_gate(Wait(job_id, Gate.QUOTA, lack=lack))
     desk = Desk(world, settings, memo)
     job = record.job
-    for at in largest_first(job.members):
-        request = job.members[at]
-        if desk.seat(request) is None:
-            never = desk.never(request) or _outgrows(desk, job)
-            until = None if said is None or never else said.until_ms
-            return Wait(job_id, Gate.NEVER if never else Gate.FIT, desk.reasons(request), until_ms=until)
+    mark = desk.mark()
+    seated, missing, reasons = _seat_all_that_fit(desk, job)
+    if missing is not None and seated < job.least:
+        if desk.never(missing) or _outgrows(desk, job):
+            return Wait(job_id, Gate.NEVER, reasons)
+        gate, short = look_closer(desk, job, missing, seated, reasons)
+        return Wait(job_id, gate, reasons, until_ms=None if said is None else said.until_ms, short=short)
+    desk.rollback(mark)
+    near = wait_for_nearness(desk, job, None if said is None else said.until_ms)
+    if near is not None:
+        return near
     kept = said is not None and said.gate is Gate.FIT
     return Wait(job_id, Gate.RESERVATION if kept else Gate.ORDER)
+
+
+def _seat_all_that_fit(desk: Desk, job: Job) -> tuple[int, Request | None, tuple[Reason, ...]]:
+    """How many members find room, the largest first; the first that finds none, and why."""
+    seated, missing, reasons = 0, None, tuple[Reason, ...]()
+    for at in largest_first(job.members):
+        if desk.seat(job.members[at]) is not None:
+            seated += 1
+        elif missing is None:
+            missing = job.members[at]
+            reasons = desk.reasons(missing)
+    return seated, missing, reasons
 
 
 def _said_of(job_id: JobId, made: Plan) -> Wait | None:

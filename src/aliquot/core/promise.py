@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from aliquot.core.jobs import Job
+from aliquot.core.lengths import told
 from aliquot.core.queueing.outlook import Expected
 from aliquot.core.units import FULL
 
@@ -83,7 +84,7 @@ def promise_of(job: Job, now: int, expected: Expected | None, speed_milli: int |
     if bound.start_by_ms is not None:
         parts.append(_time(Term.START_BY, bound.start_by_ms, now, expected, 0))
     if bound.finish_by_ms is not None:
-        parts.append(_time(Term.FINISH_BY, bound.finish_by_ms, now, expected, job.estimate_ms))
+        parts.append(_time(Term.FINISH_BY, bound.finish_by_ms, now, expected, told(job)))
     if bound.speed_floor_milli is not None:
         parts.append(_speed(bound.speed_floor_milli, speed_milli))
     gravest = max((part.answer for part in parts), key=list(Answer).index, default=Answer.MET)
@@ -97,8 +98,9 @@ def due_ms(job: Job) -> int | None:
     finish is no reason to hurry where nobody knows how long the job runs.
     """
     last = [] if job.bound.start_by_ms is None else [job.bound.start_by_ms]
-    if job.bound.finish_by_ms is not None and job.estimate_ms is not None:
-        last.append(job.bound.finish_by_ms - job.estimate_ms)
+    length = told(job)
+    if job.bound.finish_by_ms is not None and length is not None:
+        last.append(job.bound.finish_by_ms - length)
     if not last:
         return None
     given = max(0, min(last) - job.submitted_ms)

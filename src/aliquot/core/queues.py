@@ -88,6 +88,8 @@ class Queue(msgspec.Struct, frozen=True):
     weight: int = FULL_WEIGHT  # thousandths; 0: gets beyond its nominal only what nobody else wants
     discipline: Discipline | None = None  # None: as the policy says
     parent: str | None = None  # None: the path before the last "/"
+    budget_cents: int | None = None  # to be used in a calendar month; None: none is kept
+    spent_grace_ms: int | None = None  # its jobs are stopped so once that is used up; None: they run on
 
 
 def quotas_of(queue: Queue) -> tuple[Quota, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import immutables
 import msgspec
 
+from aliquot.core.company import Groups
 from aliquot.core.decay import Account
 from aliquot.core.events import Evicting
 from aliquot.core.grants import Grant, Placement, Seat
@@ -13,6 +14,8 @@ from aliquot.core.inventory import Node, NodeKind
 from aliquot.core.jobs import After, Job, Request
 from aliquot.core.ledger import Handles
 from aliquot.core.lifecycle import Phase
+from aliquot.core.tide import Tide
+from aliquot.core.windows import Closure
 
 QueueKey = tuple[int, int, int, JobId]  # (-priority, submitted, seq, id): the order jobs are considered in
 
@@ -36,6 +39,15 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     waits_for: tuple[After, ...] = ()  # what has not come true yet
     doomed: JobId | None = None  # the job whose end made it impossible that this one starts
     asked: tuple[Asked, ...] = ()  # what this attempt is charged for
+    guess_ms: int | None = None  # what jobs like it ran, as known when it was submitted
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the tide counts it: no spot work, and it holds something or waits for turn and room."""
+        if self.job.spot or self.phase is not Phase.PENDING:
+            return not self.job.spot
+        limited = self.job.array is not None and self.job.array.width is not None
+        return not (self.waits_for or limited)
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +56,21 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     model: str
     milli: int
     mib: int
+
+
+class Spent(msgspec.Struct, frozen=True, gc=False):
+    """What a queue has used of cards of one model in a month: see `spending`.
+
+    `used` milli-card ms of the month numbered `month` until `since_ms`, `milli` held ever since; of them
+    `known` by jobs whose owners said how long they run, `ends` being the sum of milli x end over these.
+    """
+
+    month: int
+    used: int
+    milli: int
+    since_ms: int
+    known: int = 0
+    ends: int = 0
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -92,7 +119,8 @@ class Tally(msgspec.Struct, frozen=True):
 class Frozen(msgspec.Struct, frozen=True):
     """An immutable world. `pending` is in queue order; `node_at[row]` names the node of a row.
 
-    `residents[row]`: who holds something on that row. `strained`: rows that offer less than their node
+    `residents[row]`: who holds something on that row, in another tuple as soon as a grant there changes.
+    `strained`: rows that offer less than their node
     minus their bookings, since it is closed, faulty or over-committed. `waiting` is `pending` by queue,
     `kept` the room kept for waiting jobs, oldest first. `usage` is what (queue, model) is charged
     for; `past` its decayed milli-cards; `arrays` counts who holds
@@ -121,6 +149,10 @@ class Frozen(msgspec.Struct, frozen=True):
     arrays: immutables.Map[str, int] = immutables.Map()
     elastic: tuple[JobId, ...] = ()
     idle: tuple[JobId, ...] = ()
+    closures: tuple[Closure, ...] = ()  # windows that are not over, or were not when the last was made
+    spent: immutables.Map[tuple[str, str], Spent] = immutables.Map()  # by (queue, model)
+    company: Groups = immutables.Map()  # see `company`
+    tide: Tide = Tide()  # what other work than spot has wanted
 
     @property
     def node_count(self) -> int:

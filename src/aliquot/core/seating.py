@@ -1,19 +1,25 @@
 """Seats for all members of one job at once, or none: the draft is then as before.
 
 Members are seated largest first, so that parts of 3 and 5 cards find nodes with 3 and 5 whatever the order
-they were written in. A gang with a minimum starts with as many as fit from there on.
+they were written in. A gang with a minimum starts with as many as fit from there on. Gangs with groups or
+wishes are the business of `gangs`.
 """
 
 from __future__ import annotations
 
+from aliquot.core.gangs import largest_first, seat_gang
 from aliquot.core.jobs import Job, Request
 from aliquot.core.records import JobRecord
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.steps import Place
 
+__all__ = ["largest_first", "place_of", "seat_all", "seat_scattered"]
+
 
 def seat_all(desk: Desk, job: Job, *, explained: bool = False) -> list[Seated] | None:
     """Seats in the order of members: of all, or of the first so many where `job.minimum` allows that."""
+    if job.is_sited:
+        return seat_gang(desk, job)
     if len(job.members) == 1:
         seat = desk.seat(job.members[0], explained=explained)
         return None if seat is None else [seat]
@@ -34,15 +40,11 @@ def seat_scattered(desk: Desk, job: Job) -> list[Seated] | None:
     cards = job.members[0].cards
     for width in range(cards // 2, 0, -1):
         if cards % width == 0:
-            seats = _seat_first(desk, job.scattered(width).members)
+            parts = job.scattered(width)
+            seats = seat_gang(desk, parts) if job.is_sited else _seat_first(desk, parts.members)
             if seats is not None:
                 return seats
     return None
-
-
-def largest_first(members: tuple[Request, ...]) -> list[int]:
-    """Members by size; members of one size keep their order."""
-    return sorted(range(len(members)), key=lambda at: _size(members[at]), reverse=True)
 
 
 def place_of(desk: Desk, record: JobRecord, seated: list[Seated]) -> Place:
@@ -87,7 +89,3 @@ def _seat_apart(desk: Desk, job: Job) -> list[Seated] | None:
             return None
         seats.append(seat)
     return seats
-
-
-def _size(request: Request) -> tuple[int, int, int]:
-    return (request.cards, request.cpu_milli, request.host_mib)

@@ -16,10 +16,12 @@ HOUR_MS: Final = 3_600_000
 __all__ = [
     "HOUR_MS",
     "Backfill",
+    "Colocation",
     "Defrag",
     "Discipline",
     "EfficiencyFloor",
     "ElasticRules",
+    "Estimating",
     "Idling",
     "MixSource",
     "Movable",
@@ -30,6 +32,8 @@ __all__ = [
     "Rates",
     "Rescue",
     "Settings",
+    "Source",
+    "SpotCap",
 ]
 
 
@@ -38,6 +42,26 @@ class MixSource(Enum):
 
     LIST = "list"  # the whole list of requests, known beforehand
     WINDOW = "window"  # the last `mix_window` submissions
+
+
+class Source(Enum):
+    """Whose word counts for how long a job will run."""
+
+    USER = "user"  # only its owner's
+    HISTORY = "history"  # that of jobs like it, and its owner's until enough of them are known
+    BEST = "best"  # its owner's, and where he says nothing that of jobs like it
+
+
+class Estimating(msgspec.Struct, frozen=True):
+    """How long jobs are expected to run. What jobs like it say is this quantile of their run times."""
+
+    source: Source = Source.USER
+    quantile_milli: int = 900
+
+    @property
+    def learnt_milli(self) -> int:
+        """The quantile a world is to guess by; 0, so it need not learn, where only owners are believed."""
+        return 0 if self.source is Source.USER else self.quantile_milli
 
 
 class Rescue(msgspec.Struct, frozen=True):
@@ -106,6 +130,7 @@ class Preemption(msgspec.Struct, frozen=True):
     most_evictions: int = 5  # of one job; then only a higher tier may stop it
     again_milli: int = 500  # what an earlier eviction adds to a victim's cost, milli of its cards for an hour
     per_plan: int = 64  # beneficiaries looked at in one plan
+    shrink: bool = True  # gangs above their minimum and elastic jobs may go on narrower instead
 
 
 class ElasticRules(msgspec.Struct, frozen=True):
@@ -150,6 +175,24 @@ class Idling(msgspec.Struct, frozen=True):
     grace_ms: int = 60_000
 
 
+class Colocation(msgspec.Struct, frozen=True):
+    """Jobs that may share their cards do so where nothing free fits and it is predicted to pay.
+
+    What all of them together get through, in cards' worth of speed, must gain more than `least_gain_milli` by the
+    one that joins. The default is where two alike are over no later on average than one after the other.
+    """
+
+    least_gain_milli: int = 333
+    most: int = 2  # jobs on one set of cards, 4 at most
+
+
+class SpotCap(msgspec.Struct, frozen=True):
+    """Spot work starts only on cards that other work is not expected to want within the horizon."""
+
+    quantile_milli: int = 900  # of the rises of its demand that were seen
+    horizon_ms: int = HOUR_MS
+
+
 class Rates(msgspec.Struct, frozen=True):
     """What a card of a model is worth: thousandths of the reference card, and cents a month."""
 
@@ -176,10 +219,13 @@ class Settings(msgspec.Struct, frozen=True):
     order: Order = Order()
     backfill: Backfill | None = None  # None: no reservations
     overrun: Overrun = Overrun()
+    estimates: Estimating = Estimating()
     preemption: Preemption | None = None  # None: nothing is stopped for another
     elastic: ElasticRules | None = None  # None: an elastic job keeps the width it started with
     idling: Idling | None = None  # None: nobody is stopped for not using its cards
     defrag: Defrag | None = None  # None: nothing is moved together for a wide job
+    colocation: Colocation | None = None  # None: whole cards are never shared
+    spot_cap: SpotCap | None = None  # None: spot work takes whatever is free
     floor: EfficiencyFloor = EfficiencyFloor()
     rates: Rates = Rates()
     objectives: Objectives | None = None  # None: nobody weighed them; else what the values above follow from

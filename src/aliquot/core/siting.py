@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from aliquot.core.columns import MAX_EDGES
-from aliquot.core.draft import Draft
+from aliquot.core.domains import Split
+from aliquot.core.draft import Draft, Shut
 from aliquot.core.grants import NOTHING, Placement, Seat, bits
 from aliquot.core.jobs import Request
 from aliquot.core.ledger import Handles
 from aliquot.core.linking import Need
 from aliquot.core.memo import Memo, need_of
 from aliquot.core.numa import split_host
+from aliquot.core.placement.cells import I32, I64
 from aliquot.core.placement.placer import Choice
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.reasons import can_never, find_reasons
@@ -20,6 +26,7 @@ from aliquot.core.settings import Settings
 from aliquot.core.slices import Vector
 from aliquot.core.steps import Reason, RunnerUp, Term
 from aliquot.core.units import FULL
+from aliquot.core.wishes import Level
 
 
 class Seated(NamedTuple):
@@ -35,8 +42,9 @@ class Mark(NamedTuple):
     """A point to go back to."""
 
     columns: Handles
-    refused: frozenset[Request]
+    refused: frozenset[Hashable]
     shown: int
+    state: int
 
 
 class Desk:
@@ -47,8 +55,11 @@ class Desk:
         self.draft = Draft(world)
         self.placer, self._chooser = memo.prepare(world, settings)
         self.placer.sync(self.draft)
-        self._refused: set[Request] = set()
+        self._refused: set[Hashable] = set()
+        self._closed: Mapping[int, Shut] = {}
         self._shown: list[int] = []  # rows that the scorers were shown, in order
+        self.state = 0  # a number of its own for every state of the draft; back at a mark it is the mark's
+        self._states = 0
 
     def seat(self, request: Request, *, explained: bool = False) -> Seated | None:
         """Take the best place for `request`, or None where nothing that is free fits.
@@ -66,6 +77,49 @@ class Desk:
         seat = self.seat_at(option, shape, choice.row, choice.mask)
         self.book(seat)
         return Seated(seat, choice.loss, terms_of(choice), runner_up)
+
+    def seat_within(self, request: Request, rows: I32) -> Seated | None:
+        """As `seat`, on one of `rows`."""
+        best = self._best(request, rows)
+        if best is None:
+            return None
+        option, shape, choice = best
+        seat = self.seat_at(option, shape, choice.row, choice.mask)
+        self.book(seat)
+        return Seated(seat, choice.loss, terms_of(choice))
+
+    def split(self, level: Level) -> Split:
+        """The rows by domain of `level`."""
+        return self.memo.domains.of(self.world).split(level)
+
+    def fills(self, request: Request) -> I64:
+        """[rows and more] how many members that ask `request` each row could take now, or a bound from above.
+
+        Not to be written; of another number of cards, or of cards of several models, the sum or the most.
+        """
+        options = self.memo.options(request)
+        first = self.placer.fills(options[0][1])
+        if len(options) == 1:
+            return first
+        total, most = first, first
+        for (before, last), (option, shape) in itertools.pairwise(options):
+            fresh = before is not option
+            if fresh:
+                total = np.zeros_like(first)
+            # a kind whose cards are all alike has the same part in every shape of an option
+            pairs = zip(shape.eligible, last.eligible, strict=True)
+            other = np.array([*(fresh or mine != theirs for mine, theirs in pairs), False])
+            total = total + np.where(other[self.placer.board.cells.kind], self.placer.fills(shape), 0)
+            most = np.maximum(most, total)
+        return most
+
+    def is_refused(self, asked: Hashable) -> bool:
+        """Whether `asked` was refused in this plan, and no more room has come since."""
+        return asked in self._refused
+
+    def refuse(self, asked: Hashable) -> None:
+        """There is no room for `asked`, nor will there be until something is given back."""
+        self._refused.add(asked)
 
     def seat_apart(self, request: Request, rows: set[int], most: int) -> Seated | None:
         """As `seat`, but on a rack, else a node, that none of `rows` is on, if one of the best `most` is."""
@@ -103,14 +157,34 @@ class Desk:
         self._show()
         self._refused.clear()
 
+    def shut(self, rows: Mapping[int, Shut]) -> None:
+        """Close what `rows` says, and nothing else: what was closed before is open. Not between two marks."""
+        if rows is self._closed:
+            return
+        opened = [row for row, what in self._closed.items() if rows.get(row) != what]
+        for row in opened:
+            self.draft.reopen(row)
+        for row, what in rows.items():
+            if self._closed.get(row) != what:
+                self.draft.shut(row, what)
+        if opened:
+            self._refused.clear()
+        self._closed = rows
+        self._show()
+
+    def catch_up(self) -> None:
+        """Show the scorers at one go what was written on the draft itself; what was refused may fit now."""
+        self._show()
+        self._refused.clear()
+
     def mark(self) -> Mark:
         """A point to go back to."""
-        return Mark(self.draft.mark(), frozenset(self._refused), len(self._shown))
+        return Mark(self.draft.mark(), frozenset(self._refused), len(self._shown), self.state)
 
     def rollback(self, mark: Mark) -> None:
         """Back to `mark`; what was refused since then was refused for room that is there again."""
         self.draft.rollback(mark.columns)
-        self._refused = set(mark.refused)
+        self._refused, self.state = set(mark.refused), mark.state
         rows = list(dict.fromkeys(self._shown[mark.shown :]))
         del self._shown[mark.shown :]
         self.placer.refresh(self.draft, rows)
@@ -173,14 +247,16 @@ class Desk:
         rows = self.draft.take_touched()
         self.placer.refresh(self.draft, rows)
         self._shown += rows
+        self._states += 1
+        self.state = self._states
 
-    def _best(self, request: Request) -> tuple[Request, Shape, Choice] | None:
-        """The first option that fits; among the shapes of one option the one of least loss."""
+    def _best(self, request: Request, rows: I32 | None = None) -> tuple[Request, Shape, Choice] | None:
+        """The first option that fits, on `rows` where given; of its shapes the one of least loss."""
         found: tuple[Request, Shape, Choice] | None = None
         for option, shape in self.memo.options(request):
             if found is not None and found[0] is not option:
                 break
-            choice = self.placer.choose(shape)
+            choice = self.placer.choose(shape) if rows is None else self.placer.choose_among(shape, rows)
             if choice is not None and (found is None or choice.loss < found[2].loss - 1e-9):
                 found = (option, shape, choice)
         return found

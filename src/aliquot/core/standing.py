@@ -12,6 +12,7 @@ from aliquot.core.charging import Flavour, Names, amounts_of, flavours_of, names
 from aliquot.core.decay import Account, level_at
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
+from aliquot.core.lengths import length_by
 from aliquot.core.promise import due_ms
 from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, size_of
@@ -32,6 +33,8 @@ class Standing:
         order = settings.order
         self.settings, self.kinds = settings, world.kinds
         self.capacity = capacity
+        self._length = length_by(settings)
+        self.spenders = tuple(queue for queue in settings.queues if queue.budget_cents is not None)
         self.tree: QueueTree = grow_tree(settings.queues, capacity)
         self.book = Book(self.tree)
         self.names: Names = names_of(world.kinds, self.tree)
@@ -132,11 +135,18 @@ class Standing:
                 job.seq,
                 job.priority if settings.by_priority else 0,
                 _tier(job, self._firm),
-                _size(job) if settings.order.by_size or (rules is not None and rules.by_size) else 0,
+                self._size(record) if settings.order.by_size or (rules is not None and rules.by_size) else 0,
                 overdue,
-                self._groups.setdefault((job.members, job.elastic, job.stop), len(self._groups)),
+                self._groups.setdefault(_likeness(job, settings), len(self._groups)),
             )
         )
+
+    def _size(self, record: JobRecord) -> int:
+        length = self._length(record)
+        if length is None:
+            return _NO_END
+        cards = sum(request.cards for request in record.job.members)
+        return size_of(length * max(1, cards))
 
     def _past(self, world: Frozen) -> list[int]:
         """[nodes] decayed usage, as it was at the last full minute; of inner nodes the sum of those below."""
@@ -153,6 +163,15 @@ class Standing:
             for node in self.tree.paths[self.leaf(queue)]:
                 levels[node] += known[2]
         return levels
+
+
+def _likeness(job: Job, settings: Settings) -> tuple[object, ...]:
+    """Jobs for which this is equal are charged alike; where one finds no room, none does that asks for more.
+
+    To ask for nearness is more. Where others may be stopped it is told apart: it says who can be.
+    """
+    near = () if settings.preemption is None else (job.groups, job.wish)
+    return (job.members, job.elastic, job.stop, job.least, job.together, near)
 
 
 def is_overdue(record: JobRecord, settings: Settings, now: int) -> bool:
@@ -173,10 +192,3 @@ def _tier(job: Job, firm: frozenset[JobId]) -> Tier:
     if job.id in firm:
         return Tier.RESERVED
     return Tier.SPOT if job.spot else Tier.OWN
-
-
-def _size(job: Job) -> int:
-    if job.estimate_ms is None:
-        return _NO_END
-    cards = sum(request.cards for request in job.members)
-    return size_of(job.estimate_ms * max(1, cards))

@@ -12,6 +12,7 @@ import msgspec
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId, NodeId
 from aliquot.core.queues import Resource
+from aliquot.core.wishes import Level
 
 
 class Gate(Enum):
@@ -19,11 +20,16 @@ class Gate(Enum):
 
     ORDER = "order"  # a job before it waits and the queue is strict
     QUOTA = "quota"  # its queue has used up what it may take
+    BORROWING = "borrowing"  # its own nominal is used up, and nothing is left that it may borrow
     DEPENDENCY = "dependency"  # jobs it waits for are not over
     ARRAY = "array"  # as many of its array are under way as may be
-    RESERVATION = "reservation"  # what is free is kept for a job before it
+    SPOT = "spot"  # spot work holds as much as the demand of other work is expected to leave
+    RESERVATION = "reservation"  # what is free is kept for a job before it, or closed for a time
     RELEASE = "release"  # room was made for it; those who held it are still ending
     FIT = "fit"  # nothing free fits
+    GANG = "gang"  # some of its members would fit, not enough at once
+    TOPOLOGY = "topology"  # the cards are free, but not linked or not near each other as asked
+    FRAGMENTATION = "fragmentation"  # enough is free in all, nowhere enough in one place
     NEVER = "never"  # no node of the site could ever hold it
     BACKOFF = "backoff"  # a node refused it; tried again later
 
@@ -36,6 +42,8 @@ class Cause(Enum):
     SPOT = "spot"  # it took what nobody else wanted, and now somebody does
     IDLE = "idle"  # it held cards and did not use them
     DEFRAGMENT = "defragment"  # moved by stop and restart, to let a wider job in
+    RESERVATION = "reservation"  # a window has begun that stops what still runs under it
+    BUDGET = "budget"  # its queue has used up what it has for the month, and stops its jobs then
 
 
 class Shortfall(Enum):
@@ -77,10 +85,27 @@ class RunnerUp(msgspec.Struct, frozen=True):
     terms: tuple[Term, ...] = ()
 
 
+class Company(msgspec.Struct, frozen=True):
+    """`jobs` on one set of cards, the new one last, and the speed predicted for each, in milli of its own.
+
+    `before_milli`: what those who were there get through without it.
+    """
+
+    jobs: tuple[JobId, ...]
+    speeds_milli: tuple[int, ...]
+    before_milli: int
+
+    @property
+    def total_milli(self) -> int:
+        """What all of them get through."""
+        return sum(self.speeds_milli)
+
+
 class Place(msgspec.Struct, frozen=True):
     """Grant all members of `job` at once, or none. Keeps the terms of its score; the runner-up if asked for.
 
-    A smaller score is better. `terms` add up to it for the policies that have terms.
+    A smaller score is better. `terms` add up to it for the policies that have terms. With `company` it goes
+    to cards that others hold.
     """
 
     job: JobId
@@ -89,6 +114,7 @@ class Place(msgspec.Struct, frozen=True):
     score: float = 0.0
     terms: tuple[Term, ...] = ()
     runner_up: RunnerUp | None = None
+    company: Company | None = None
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -146,11 +172,19 @@ class Withdraw(msgspec.Struct, frozen=True):
 
 
 class Resize(msgspec.Struct, frozen=True):
-    """Let a running elastic job go on with `placements`: all it will hold, wider or narrower than now."""
+    """Let a running job go on with `placements`: all it will hold, wider or narrower than now.
+
+    An elastic job, or a gang that has more members than its minimum. Where it gives way to `for_job`: from
+    width `was` to `width`, and `cost_ms` is what that loses, in milliseconds of one whole card.
+    """
 
     job: JobId
     attempt: int
     placements: tuple[Placement, ...]
+    for_job: JobId | None = None
+    was: int = 0
+    width: int = 0
+    cost_ms: int = 0
 
 
 class Warn(msgspec.Struct, frozen=True):
@@ -181,18 +215,81 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Lack(msgspec.Struct, frozen=True):
-    """Of `resource` a queue needs `need` and may have `have` more; `queue` is the one whose limit it is."""
+    """Of `resource` a queue needs `need` and may have `have` more; `queue` is the one whose limit it is.
+
+    `borrows`: the job would have to borrow, as its own queue's nominal does not cover it. Of money with a
+    `budget` it is what is left of that in this month; else what may run at once.
+    """
 
     resource: Resource
     need: int
     have: int
     queue: str
+    borrows: bool = False
+    used: int | None = None  # of a budget, until now
+    due: int = 0  # what those who run are expected to use of it
+    budget: int | None = None
+    renews_ms: int | None = None  # when there is a new one
+
+
+class Short(msgspec.Struct, frozen=True):
+    """Of `what` a job needs `need` at once; the site has `have`, and at most `best` in one place.
+
+    "members" that find room; "cards" that are idle, by node; "compute" (1/1000 of a card) and "memory" (MiB)
+    of shared cards, by card.
+    """
+
+    what: str
+    need: int
+    have: int
+    best: int | None = None
+
+
+class Near(msgspec.Struct, frozen=True):
+    """`need` members of `group` (empty: of the job) have to be inside one domain of `level`, of `domains`.
+
+    The best has room for `best` now, for `most` with nothing else on it. With a `slice`, slices of so many
+    members are counted, over all domains. `best` is None where each wish of the job could be kept alone.
+    """
+
+    level: Level
+    need: int
+    best: int | None
+    domains: int
+    most: int | None
+    group: str = ""
+    slice: int = 0
+
+
+class SpotRoom(msgspec.Struct, frozen=True):
+    """Spot work may hold `most_milli` of `capacity_milli` cards for `horizon_ms`, and holds `held_milli`."""
+
+    most_milli: int
+    held_milli: int
+    capacity_milli: int
+    horizon_ms: int
+
+
+class Fenced(msgspec.Struct, frozen=True):
+    """`nodes` (or cards of them) are closed to a job from `start_ms` to `end_ms`, for `reason`.
+
+    `over_ms`: when the job would be over if it started now; None: nobody knows.
+    """
+
+    name: str
+    reason: str
+    nodes: tuple[NodeId, ...]
+    start_ms: int
+    end_ms: int
+    over_ms: int | None = None
 
 
 class Wait(msgspec.Struct, frozen=True):
     """`job` waits at `gate`. The reasons' counts add up to the number of nodes.
 
-    `lack` for QUOTA; `until_ms` when it is expected to start, where it has a reservation; `others` are the
+    A plan itself knows of the finer gates only QUOTA and FIT; `planner.explain_wait` tells BORROWING, GANG,
+    TOPOLOGY and FRAGMENTATION from them. `lack` for QUOTA and BORROWING, `short` for GANG and FRAGMENTATION;
+    `until_ms` when it is expected to start, where it has a reservation; `others` are the
     jobs it waits for.
     """
 
@@ -202,6 +299,10 @@ class Wait(msgspec.Struct, frozen=True):
     lack: Lack | None = None
     until_ms: int | None = None
     others: tuple[JobId, ...] = ()
+    short: Short | None = None
+    room: SpotRoom | None = None  # for SPOT
+    fenced: tuple[Fenced, ...] = ()  # for RESERVATION, where windows and not other jobs hold it
+    near: Near | None = None  # for TOPOLOGY between nodes, and NEVER where no domain is large enough
 
 
 class Tidy(msgspec.Struct, frozen=True):

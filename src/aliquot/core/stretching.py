@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from aliquot.core.gangs import seat_next
 from aliquot.core.grants import Grant, Seat, bits
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
 from aliquot.core.memo import need_of
 from aliquot.core.pace import width_of
-from aliquot.core.records import JobRecord
+from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.room.elastic import ElasticJob, share_cards
 from aliquot.core.room.serial_parallel import Width, choose_width
 from aliquot.core.seating import seat_all
@@ -111,6 +112,14 @@ def give_way(
     return [*steps, placed]
 
 
+def rested_ms(world: Frozen, rules: ElasticRules | None, now: int) -> int | None:
+    """When the next running elastic job may be changed that may not be now; None: there is none."""
+    if rules is None:
+        return None
+    rested = (world.jobs[job].resized_ms + rules.dwell_ms for job in world.elastic)
+    return min((at for at in rested if at > now), default=None)
+
+
 def _shared_out(
     desk: Desk, now: int, waiting: Sequence[JobRecord], is_fixed: Callable[[JobId], bool]
 ) -> tuple[list[_Stretchable], list[int]]:
@@ -199,8 +208,8 @@ def _grow(desk: Desk, job: _Stretchable, width: int) -> Resize | None:
     if len(job.record.job.members) > 1:
         mark = desk.mark()
         seats = [grant.seat for grant in job.grants if grant.seat is not None]
-        for request in job.record.job.members[job.width : width]:
-            more = desk.seat(request)
+        for _ in range(job.width, width):
+            more = seat_next(desk, job.record.job, [seat.row for seat in seats])
             if more is None:
                 desk.rollback(mark)
                 return None

@@ -6,16 +6,17 @@ over the queue tree, with quotas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Protocol
 
+from aliquot.core.budget import Budgets
 from aliquot.core.charging import (
     Flavour,
     capacity_of,
 )
 from aliquot.core.ids import JobId
 from aliquot.core.queueing.order import Tier, Waiting, tier_of
-from aliquot.core.queueing.quota import Shortage, find_shortage, fits
+from aliquot.core.queueing.quota import Shortage, available, find_shortage, fits
 from aliquot.core.queueing.tree import ROOT
 from aliquot.core.queues import Discipline, Resource, quotas_of
 from aliquot.core.records import Frozen, JobRecord
@@ -65,6 +66,13 @@ class Turns(Protocol):
     def is_strict(self, record: JobRecord) -> bool:
         """Whether those behind it wait for it."""
 
+    def likeness(self, record: JobRecord) -> tuple[Hashable, bool]:
+        """Equal for jobs that ask alike; and whether it may not be put off (`standing.is_overdue`)."""
+
+    @property
+    def budgets(self) -> Budgets | None:
+        """Money for the month; None where there are no queues."""
+
     @property
     def is_closed(self) -> bool:
         """Whether what `first` gives has no turn any more."""
@@ -72,6 +80,8 @@ class Turns(Protocol):
 
 class PlainTurns:
     """By priority and submission; one queue for all."""
+
+    budgets = None
 
     def __init__(self, world: Frozen, settings: Settings) -> None:
         self._jobs = world.jobs
@@ -123,6 +133,11 @@ class PlainTurns:
         """As the policy says."""
         return self._strict
 
+    def likeness(self, record: JobRecord) -> tuple[Hashable, bool]:
+        """By what it asks; nobody is overdue where there are no reservations."""
+        job = record.job
+        return (job.members, job.minimum, job.groups, job.wish), False
+
 
 def _ordered(world: Frozen, *, by_priority: bool) -> Iterator[JobId]:
     if by_priority:
@@ -137,6 +152,7 @@ class TreeTurns:
 
     def __init__(self, world: Frozen, standing: Standing) -> None:
         self._jobs, self.standing = world.jobs, standing
+        self.budgets = Budgets(standing, world, standing.now)
         self._lineup, self._book = standing.lineup, standing.book
         settings = standing.settings
         skips = settings.backfill is None or settings.backfill.pass_blocked
@@ -145,6 +161,9 @@ class TreeTurns:
         named = {queue.name for queue in settings.queues if quotas_of(queue)}
         self._quotas = bool(named)
         self._promises = [name.removesuffix("/*") in named for name in standing.tree.names]
+        self._found: dict[tuple[int, int, Tier], Flavour | Lack] = {}  # by queue and group, of one book
+        self._left: dict[int, dict[int, int]] = {}  # what each queue may still take, by slot
+        self._found_in = -1
 
     def first(self) -> JobRecord | None:
         """Who goes next."""
@@ -152,6 +171,33 @@ class TreeTurns:
         return None if waiting is None else self._jobs[waiting.id]
 
     def flavour(self, record: JobRecord) -> Flavour | Lack:
+        """The first of its flavours that fits its quota, and that the money of the month is enough for."""
+        found = self._in_quota(record)
+        if self.budgets.is_empty or isinstance(found, Lack):
+            return found
+        lack = self.budgets.lack_of(record, found.model)
+        if lack is None:
+            return found
+        leaf = self._lineup.jobs[record.job.id].leaf
+        for other in self.standing.flavours(record.job):  # cards of another model may cost less
+            if fits(self._book, leaf, other.charge) and self.budgets.lack_of(record, other.model) is None:
+                return other
+        return lack
+
+    def _in_quota(self, record: JobRecord) -> Flavour | Lack:
+        """As `_weigh`, which says the same of all of a group in one queue until something is charged."""
+        waiting = self._lineup.jobs[record.job.id]
+        if self._found_in != self._book.version:
+            self._found.clear()
+            self._left.clear()
+            self._found_in = self._book.version
+        key = (waiting.leaf, waiting.group, waiting.tier)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._weigh(record, waiting)
+        return found
+
+    def _weigh(self, record: JobRecord, waiting: Waiting) -> Flavour | Lack:
         """The first of its flavours that fits its quota.
 
         Capacity is the placer's business: where only the pool itself is full, the job may still ask for room.
@@ -159,9 +205,14 @@ class TreeTurns:
         flavours = self.standing.flavours(record.job)
         if not self._quotas:
             return flavours[0]
-        waiting = self._lineup.jobs[record.job.id]
+        left = self._left.setdefault(waiting.leaf, {})
         for flavour in flavours:
-            if fits(self._book, waiting.leaf, flavour.charge):
+            for slot, amount in flavour.charge:
+                if slot not in left:
+                    left[slot] = available(self._book, waiting.leaf, slot)
+                if amount > left[slot]:
+                    break
+            else:
                 return flavour
         shortage = find_shortage(self._book, waiting.leaf, flavours[0].charge)
         if shortage is None:
@@ -169,7 +220,13 @@ class TreeTurns:
         if shortage.node == ROOT and self._is_mere_room(shortage, waiting):
             return flavours[0]
         name = self.standing.tree.names[shortage.node]
-        return Lack(shortage.resource, shortage.need, shortage.have, name)
+        beyond = tier_of(self._book, waiting) is Tier.BORROWING and self._may_borrow(shortage)
+        return Lack(shortage.resource, shortage.need, shortage.have, name, beyond)
+
+    def _may_borrow(self, shortage: Shortage) -> bool:
+        """Whether more could come from above, or from others, if it were not lent already."""
+        tree = self.standing.tree
+        return shortage.node == ROOT or tree.headroom[shortage.node][tree.slot[shortage.resource]] > 0
 
     def _is_mere_room(self, shortage: Shortage, waiting: Waiting) -> bool:
         """Whether the pool is only full: it lends all it has, and nobody with a better claim waits."""
@@ -185,15 +242,17 @@ class TreeTurns:
     def admit(self, record: JobRecord, flavour: Flavour) -> None:
         """It starts: its queue is charged in the book of this pass."""
         self._lineup.admit(self._lineup.jobs[record.job.id]._replace(charge=flavour.charge))
+        self.budgets.take(record, flavour.model)
 
     def charge(self, record: JobRecord, flavour: Flavour) -> None:
         """In the book of this pass."""
         self._book.add(self._lineup.jobs[record.job.id].leaf, flavour.charge)
+        self.budgets.take(record, flavour.model)
 
     def hold(self, record: JobRecord) -> bool:
         """Only what its own nominal covers is held; the pool itself promises nothing."""
         waiting = self._lineup.jobs[record.job.id]
-        if not self._promises[waiting.leaf] or tier_of(self._book, waiting) is not Tier.OWN:
+        if not self._promises[waiting.leaf] or self._lineup.tier(waiting) is not Tier.OWN:
             return False
         self._lineup.hold(waiting)
         self._holds = True
@@ -220,6 +279,11 @@ class TreeTurns:
         leaf = self._lineup.jobs[record.job.id].leaf
         own = self.standing.tree.discipline[leaf]
         return self._strict if own is None else own is Discipline.STRICT
+
+    def likeness(self, record: JobRecord) -> tuple[Hashable, bool]:
+        """As it stands in line."""
+        waiting = self._lineup.jobs[record.job.id]
+        return waiting.group, waiting.overdue
 
 
 def line_up(turns: Turns) -> list[JobId]:

@@ -14,6 +14,7 @@ from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job, Request
 from aliquot.core.settings import Settings
 from aliquot.core.speed import SpeedTable
+from aliquot.core.windows import Window
 
 
 class Standing(Enum):
@@ -36,6 +37,14 @@ class Offer(msgspec.Struct, frozen=True):
     linked: bool = False  # its speed depends on the links between its cards
 
 
+class Announced(msgspec.Struct, frozen=True):
+    """A window that is made at `at_ms` and taken back at `cancelled_ms`, if it is."""
+
+    at_ms: int
+    window: Window
+    cancelled_ms: int | None = None
+
+
 class Scenario(msgspec.Struct, frozen=True):
     """Nodes in the fixed node order, offers by submit time, and named policies."""
 
@@ -48,6 +57,7 @@ class Scenario(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()  # warnings and assumptions to show beside every result
     known_demand: tuple[tuple[Request, int], ...] | None = None  # of the whole list, where it is published
     failures: tuple[tuple[int, str, int | None], ...] = ()  # (at ms, node name, back at ms or None)
+    windows: tuple[Announced, ...] = ()
 
     def settings(self, name: str) -> Settings | None:
         """The policy called `name`, or None."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from aliquot.core import lifecycle
 from aliquot.core.accounts import Accounts, ask_of
+from aliquot.core.closures import Closures
 from aliquot.core.edges import Edges, Freed
 from aliquot.core.events import (
     CardsCrowded,
@@ -38,23 +39,20 @@ from aliquot.core.events import (
     Tidied,
     Unreserved,
     Warned,
+    WindowCancelled,
+    WindowMade,
 )
 from aliquot.core.grants import GrantState, Placement
+from aliquot.core.history import History
 from aliquot.core.holdings import Holdings
 from aliquot.core.ids import GrantId, JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.lines import Lines
 from aliquot.core.pace import as_granted
-from aliquot.core.records import (
-    Asked,
-    Epoch,
-    Frozen,
-    JobRecord,
-    Kept,
-    Tally,
-)
+from aliquot.core.records import Asked, Epoch, Frozen, JobRecord, Kept, Tally
 from aliquot.core.settings import HOUR_MS
+from aliquot.core.spending import Spending
 from aliquot.core.steps import Kill, Move, Resize, Start, Work
 from aliquot.core.units import FULL
 
@@ -65,7 +63,7 @@ BACKOFF_DOUBLINGS = 6
 class World(Holdings):
     """The running state. Equal sequences of events make equal worlds (see `fingerprint`)."""
 
-    def __init__(self, *, window: int = 2000, half_life_ms: int = 0) -> None:
+    def __init__(self, *, window: int = 2000, half_life_ms: int = 0, quantile_milli: int = 0) -> None:
         super().__init__()
         self.version = 0
         self.epoch = Epoch()
@@ -74,6 +72,9 @@ class World(Holdings):
         self.lines = Lines()
         self.accounts = Accounts(half_life_ms)
         self.edges = Edges()
+        self.history = History(quantile_milli)
+        self.closures = Closures()
+        self.spending = Spending()
         self._window: deque[Request] = deque(maxlen=window)
         self._elastic: dict[JobId, None] = {}
         self._idle: dict[JobId, None] = {}
@@ -105,6 +106,10 @@ class World(Holdings):
             self.accounts.arrays,
             tuple(self._elastic),
             tuple(self._idle),
+            self.closures.all,
+            self.spending.book,
+            company=self.companies.groups,
+            tide=self.tides.tide,
         )
 
     def apply(self, event: Event) -> None:
@@ -146,13 +151,16 @@ class World(Holdings):
         if job.id in self.jobs or job.id in self.edges.over:
             return
         held, doomed = self.edges.add(job) if job.after else ((), None)
-        self.jobs = self.jobs.set(job.id, JobRecord(job, since_ms=event.at, waits_for=held, doomed=doomed))
+        guess = self.history.guess(job)
+        record = JobRecord(job, since_ms=event.at, waits_for=held, doomed=doomed, guess_ms=guess)
+        self.jobs = self.jobs.set(job.id, record)
         asked = sum(request.cards * (request.ask.compute_milli or FULL) for request in job.members)
         self.tally = replace(
             self.tally, submitted=self.tally.submitted + 1, asked_milli=self.tally.asked_milli + asked
         )
         self._window.extend(job.members)
         self.lines.enter(job)
+        self._note_wants(job.id, event.at)
 
     def _cancelled(self, event: JobCancelled) -> None:
         record = self.jobs.get(event.job)
@@ -168,9 +176,11 @@ class World(Holdings):
         at = event.at
         fields = {"asked": asked, "granted_ms": at, "resized_ms": at}
         self._turn(event.job, event.attempt, News.GRANTED, at, **fields)
+        self._make_way(event)
         self._seat_members(event.job, event.attempt, event.placements, GrantState.ASSUMED)
         self.tally = replace(self.tally, granted=self.tally.granted + 1)
         self.accounts.open(record.job, asked, at)
+        self.spending.open(record.job, asked, at)
         if record.job.elastic is not None:
             self._elastic[event.job] = None
 
@@ -206,8 +216,10 @@ class World(Holdings):
             self._owed_moves.pop(grant.id, None)
         self._seat_members(event.job, event.attempt, event.placements, GrantState.RUNNING)
         self.accounts.close(record.job, record.asked, event.at)
+        self.spending.close(record.job, record.asked, record.resized_ms, event.at)
         asked = self._asked(record.job, event.placements)
         self.accounts.open(record.job, asked, event.at)
+        self.spending.open(record.job, asked, event.at)
         self.jobs = self.jobs.set(event.job, replace(record, asked=asked, resized_ms=event.at))
         self._owed_sizes[event.job] = None
 
@@ -264,6 +276,7 @@ class World(Holdings):
             self.kept = tuple(kept for kept in self.kept if kept.job != job)
 
     def _ended(self, event: Ended) -> None:
+        self.history.hear(event, self.jobs.get(event.job))
         self._turn(event.job, event.attempt, lifecycle.NEWS_OF_OUTCOME[event.outcome], event.at)
 
     def _epoch(self, event: EpochBegan) -> None:
@@ -295,16 +308,20 @@ class World(Holdings):
         if after in lifecycle.HOLDING:
             self._mark(job_id, lifecycle.STATE_OF_PHASE[after])
             self.jobs = self.jobs.set(job_id, replace(record, phase=after, since_ms=at, **more))
+            self._note_wants(job_id, at)
             return True
         self._free(job_id)
         if record.phase is not Phase.PENDING:
             self.accounts.close(record.job, record.asked, at)
+            self.spending.close(record.job, record.asked, record.resized_ms, at)
         if after is Phase.PENDING:
             self._requeue(record, news, at)
         else:
             self.jobs = self.jobs.delete(job_id)
             for freed in self.edges.end(job_id, succeeded=after is Phase.SUCCEEDED):
                 self._let_go(freed)
+                self._note_wants(freed.job, at)
+        self._note_wants(job_id, at)
         return True
 
     def _let_go(self, freed: Freed) -> None:
@@ -338,18 +355,14 @@ class World(Holdings):
                 not_before_ms=at + wait,
                 refusals=refusals,
                 evictions=record.evictions + (record.evicting is not None),
+                guess_ms=record.guess_ms,
             ),
         )
         self.lines.enter(record.job)
 
     def _free(self, job_id: JobId) -> None:
-        grants = self.grants.get(job_id)
-        if grants is None:
-            return
-        for grant in grants:
-            self._leave(grant)
-            self._owed_moves.pop(grant.id, None)
-        self.grants = self.grants.delete(job_id)
+        for held in self._vacate(job_id):
+            self._owed_moves.pop(held, None)
         self._elastic.pop(job_id, None)
         self._idle.pop(job_id, None)
         self._owed_sizes.pop(job_id, None)
@@ -377,4 +390,6 @@ _APPLY: dict[type, Callable[..., None]] = {
     Ended: World._ended,
     EpochBegan: World._epoch,
     Tidied: World._tidied,
+    WindowMade: lambda world, event: world.closures.make(event, world, world.version),
+    WindowCancelled: lambda world, event: world.closures.cancel(event),
 }

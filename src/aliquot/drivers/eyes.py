@@ -30,6 +30,7 @@ class CardEyes:
     ) -> None:
         self._inventory, self._found, self._job_of, self._modes_s = inventory, found, job_of, modes_s
         self._watch: Watch | None = None
+        self._lost: frozenset[CardId] = frozenset()
         self._asked = time.monotonic()
 
     def look(self, at: int) -> Sequence[Reading]:
@@ -40,7 +41,12 @@ class CardEyes:
             if isinstance(detection, Found) and _uuids(detection) == _uuids(self._found):
                 self._found = detection
         readings = {sample.uuid: self._reading(sample) for sample in self._inventory.sample(at).cards}
-        return [readings.get(card) or Reading(card, lost=True) for card in _uuids(self._found)]
+        all_ = [readings.get(card) or Reading(card, lost=True) for card in _uuids(self._found)]
+        lost = frozenset(reading.card for reading in all_ if reading.lost)
+        if self._lost - lost:
+            self._watch = None  # who was lost is not listened to any more: listen to all anew
+        self._lost = lost
+        return all_
 
     def listen(self, timeout_ms: int) -> Sequence[tuple[CardId, int | None]]:
         """Critical errors. Raises DriverError, at once."""

@@ -27,12 +27,20 @@ from aliquot.core.jobs import Job, Request
 from aliquot.core.queues import CARDS, Queue, Quota
 from aliquot.core.slices import Ask, Cut
 from aliquot.core.units import FULL
+from aliquot.core.wishes import Level, Wish
 from aliquot.core.workload import Offer, Scenario, Standing
 from aliquot.traces.plain_site import UNNAMED_NOTE, WHOLE, Policies, plain_nodes
 
 NOMINAL_CPU: Final = 20
 BORROWING_CPU: Final = 100
 NODE_CARDS: Final = 10
+REQUIRED: Final = Wish(required=Level.RACK)
+PREFERRED: Final = Wish(preferred=Level.RACK)
+
+
+def balanced(pods: int) -> Wish:
+    """Slices of so many pods, over two racks at least."""
+    return Wish(balanced=Level.RACK, slice=pods, over=2)
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -46,6 +54,7 @@ class Kind(msgspec.Struct, frozen=True):
     pods: int
     cards: int
     milli: int
+    wishes: tuple[tuple[Wish, int], ...] = ()  # how many of them have each, in turn; none: no wishes
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -79,16 +88,34 @@ SHAPES: Final[dict[str, Shape]] = {
         cohorts=5,
         queues=6,
         kinds=(
-            Kind("small", 350, 100, 200, 50, pods=2, cards=1, milli=50),
-            Kind("medium", 100, 500, 500, 100, pods=4, cards=1, milli=125),
-            Kind("large", 50, 1200, 1000, 200, pods=8, cards=1, milli=250),
+            Kind(
+                *("small", 350, 100, 200, 50),
+                pods=2,
+                cards=1,
+                milli=50,
+                wishes=((REQUIRED, 120), (PREFERRED, 120), (balanced(1), 110)),
+            ),
+            Kind(
+                *("medium", 100, 500, 500, 100),
+                pods=4,
+                cards=1,
+                milli=125,
+                wishes=((REQUIRED, 34), (PREFERRED, 33), (balanced(2), 33)),
+            ),
+            Kind(
+                *("large", 50, 1200, 1000, 200),
+                pods=8,
+                cards=1,
+                milli=250,
+                wishes=((REQUIRED, 17), (PREFERRED, 17), (balanced(4), 16)),
+            ),
         ),
         cpu_milli=100,
         nodes=640,
         racks=10,
         published="15,000 workloads in 401.5 s (37.4 a second), mean usage of the queues 62.4 %",
-        caveat="a node has 10 cards for 100 cpu, theirs 96; the shape's wishes for racks (a third required, a"
-        " third preferred, a third balanced) are not asked for",
+        caveat="a node has 10 cards for 100 cpu, theirs 96; the three wishes for racks take turns within a"
+        " class, and balanced ones ask for two racks at least",
     ),
     "large": Shape(
         cohorts=10,
@@ -153,6 +180,7 @@ def make_offers(shape: Shape) -> tuple[Offer, ...]:
     )
     names = list(_names(shape))
     members = [_members(kind) for kind in shape.kinds]
+    wishes = [_wishes(kind) for kind in shape.kinds]
     return tuple(
         Offer(
             Job(
@@ -162,6 +190,7 @@ def make_offers(shape: Shape) -> tuple[Offer, ...]:
                 seq=seq,
                 queue=names[at],
                 priority=shape.kinds[order].priority,
+                wish=wishes[order][number],
             ),
             work_ms=shape.kinds[order].run_ms,
         )
@@ -184,6 +213,19 @@ def _names(shape: Shape) -> Iterator[str]:
     for cohort in range(shape.cohorts):
         for queue in range(shape.queues):
             yield f"cohort-{cohort:0{wide[0]}}/queue-{queue:0{wide[1]}}"
+
+
+def _wishes(kind: Kind) -> list[Wish | None]:
+    """One for each workload of `kind`: in turns, while there are some left of each."""
+    if not kind.wishes:
+        return [None] * kind.count
+    left = dict(kind.wishes)
+    order: list[Wish | None] = []
+    while len(order) < kind.count:
+        for wish in [wish for wish, many in left.items() if many]:
+            order.append(wish)
+            left[wish] -= 1
+    return order
 
 
 def _members(kind: Kind) -> tuple[Request, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from aliquot.core.events import Outcome
+from aliquot.core.ids import JobId
 from aliquot.engines.local.cgroups import Cgroups
 from aliquot.engines.local.mounts import find_mounts, name_layout
 from aliquot.engines.local.payload import Limits
 from tests.support.local import Site, is_root
+from tests.support.uml import Machine, need_kernel
 
 PARENT = f"aliquot-test-{os.getpid()}"
+BOOT_S = 300  # and all tests, on a slow machine within a busy one
 
 V1 = """\
 20 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -153,10 +157,10 @@ def test_cores_are_those_that_were_named(site: Site, groups: Cgroups) -> None:
 
 def test_a_limit_the_kernel_refuses_is_noted_and_the_job_runs(site: Site, groups: Cgroups) -> None:
     need(groups, "cpuset")
-    site.submit("j", "true", limits=Limits(cpus="900")).until_over("j")
-    assert site.outcomes("j") == [Outcome.SUCCEEDED]
-    (note,) = site.launcher.notes
-    assert note.startswith("j: not enforced: cpuset: cpuset.cpus = 900:")
+    site.submit("j", "sleep 60", limits=Limits(cpus="900")).until_running("j")
+    (lapse,) = site.launcher.lapses(JobId("j"), ())
+    assert lapse.startswith("cpuset: cpuset.cpus = 900:")
+    site.cancel("j").until_over("j")
 
 
 def test_a_process_that_wiped_its_environment_and_lost_its_supervisor_is_found_by_its_group(
@@ -175,3 +179,31 @@ def test_a_process_that_wiped_its_environment_and_lost_its_supervisor_is_found_b
     site.until(lambda: site.outcomes("j") == [Outcome.LOST])
     assert group.pids() == []
     site.cancel("j").until_over("j")
+
+
+# --- a machine that has version 2 alone --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_on_a_machine_with_version_2_alone_the_limits_hold_too(tmp_path: Path) -> None:
+    """These very tests, on a User-Mode Linux machine. One core of its own has no cpuset."""
+    need_kernel()
+    words = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "--tb=short",
+        "--color=no",
+        "-k",
+        "not alone",
+        __file__,
+    ]
+    words += ["-p", "no:cacheprovider", "--basetemp", "/run/pytest"]
+    variables = {"ALIQUOT_NO_SKIP": "", "ALIQUOT_TEST_PATIENCE_S": str(BOOT_S)}
+    with Machine(tmp_path / "machine", words, **variables) as machine:
+        assert machine.exit_status(patience_s=BOOT_S) == 0, "\n".join(machine.lines)
+        skipped = machine.said("SKIPPED ")
+        assert all("cpuset" in line or "devices" in line for line in skipped), skipped
+        assert any("passed" in line for line in machine.lines)

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId
-from aliquot.engines.local.confining import Grounds, confine, read_grounds
+from aliquot.core.slices import Vector
+from aliquot.engines.local.confining import Grounds, confine, find_lapses, read_grounds
 from aliquot.engines.local.payload import Limits
 from tests.support.build import a_node, a_placement
 
@@ -72,3 +73,44 @@ def test_the_host_is_read_from_the_kernels_tree(tmp_path: Path) -> None:
     card, other = CardId("a"), CardId("b")
     found = read_grounds(tmp_path, {card: 1, other: None}, {card: 0, other: 1})
     assert found == Grounds({0: "0-3", 1: "4-7"}, {card: 1}, {card: "/dev/nvidia0"})
+
+
+LIMITED = Limits(memory_mib=2048, cpu_milli=1500)
+SLICE = replace(on(0), vector=Vector(500, 8192, 500), whole=False)
+
+
+@pytest.mark.parametrize(
+    ("limits", "placement", "missing", "said"),
+    [
+        pytest.param(LIMITED, on(0), {}, [], id="a host that has it all"),
+        pytest.param(
+            LIMITED,
+            on(0),
+            {"memory": "no hierarchy carries it", "devices": "version 2 has no list of devices"},
+            [
+                "at most 2 GiB of host memory: no hierarchy carries it",
+                "no access to other cards' device files: version 2 has no list of devices",
+            ],
+            id="controls that the host lacks",
+        ),
+        pytest.param(Limits(), on(), {"memory": "x", "cpuset": "y", "devices": "z"}, [], id="nothing asked"),
+        pytest.param(LIMITED, None, {"cpu": "x"}, ["at most 1.5 cores: x"], id="not placed yet"),
+        pytest.param(
+            Limits(),
+            SLICE,
+            {},
+            ["50 % of a card's compute: booked, and nothing holds the job to it"],
+            id="slice",
+        ),
+    ],
+)
+def test_what_is_not_in_force_is_said_with_its_reason(
+    limits: Limits, placement: Placement | None, missing: dict[str, str], said: list[str]
+) -> None:
+    assert find_lapses(limits, placement, HOST, missing) == said
+
+
+def test_without_root_nothing_is_in_force() -> None:
+    lapses = find_lapses(LIMITED, on(0), HOST, None)
+    assert len(lapses) == 4
+    assert all(lapse.endswith("the service was not started by root") for lapse in lapses)

@@ -17,6 +17,7 @@ import pytest
 
 from aliquot.core.events import Event, JobCancelled, JobSubmitted
 from aliquot.core.ids import JobId
+from aliquot.core.jobs import Array
 from aliquot.core.world import World
 from aliquot.engines.local import schema
 from aliquot.engines.local.errors import (
@@ -27,11 +28,13 @@ from aliquot.engines.local.errors import (
     JournalReadOnlyError,
     JournalVersionError,
 )
-from aliquot.engines.local.journal import SnapshotKeeper, SqliteJournal
+from aliquot.engines.local.holding import Holding
+from aliquot.engines.local.journal import DOCUMENTS_KEPT, SnapshotKeeper, SqliteJournal
 from tests.support.build import a_job
 from tests.support.histories import MIX, History
 from tests.support.local import is_root
 from tests.support.same import same_world
+from tests.support.worlds import WorldBuilder
 
 
 def some_events(count: int, first: int = 0) -> list[Event]:
@@ -271,3 +274,74 @@ def change(path: Path, statement: str) -> None:
     db.execute(statement)
     db.commit()
     db.close()
+
+
+HOUR = 3_600_000
+
+
+def test_past_usage_fades_by_the_half_life_that_the_service_has(tmp_path: Path) -> None:
+    site = WorldBuilder().node("n", 2).submit("j", queue="a").placed().started("j").later(HOUR).ended("j")
+    folded = World(half_life_ms=HOUR)
+    folded.apply_all(site.events)
+    with SqliteJournal(tmp_path / "journal.db") as journal:
+        journal.append(site.events[:3])
+        early = World(half_life_ms=HOUR)
+        early.apply_all(site.events[:3])
+        journal.save(early)  # the rest is folded behind a snapshot, as after a restart
+        journal.append(site.events[3:])
+        assert journal.resume(half_life_ms=HOUR).accounts.past == folded.accounts.past != {}
+
+
+def test_the_newest_documents_that_are_whole_are_what_a_service_goes_by(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with SqliteJournal(path) as journal:
+        assert journal.documents() is None
+        for at in range(9):
+            journal.keep_documents(b"%d" % at)
+        assert journal.documents() == b"8"
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE documents SET body = ? WHERE seq = (SELECT max(seq) FROM documents)", (b"x",))
+        (kept,) = db.execute("SELECT count(*) FROM documents").fetchone()
+    db.close()
+    with SqliteJournal(path) as journal:
+        assert (journal.documents(), kept) == (b"7", DOCUMENTS_KEPT)
+
+
+def test_a_journal_of_version_2_takes_documents_after_its_migration(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with SqliteJournal(path) as journal:
+        journal.append(some_events(2))
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE documents")
+        db.execute("PRAGMA user_version = 2")
+    db.close()
+    with SqliteJournal(path) as journal:
+        journal.keep_documents(b"new")
+        assert (journal.documents(), list(journal.replay())) == (b"new", some_events(2))
+
+
+def test_jobs_of_an_array_share_what_lies_beside_them(tmp_path: Path) -> None:
+    jobs = [a_job(f"1_{at}", at=at, array=Array("1", 3)) for at in range(3)]
+    with SqliteJournal(tmp_path / "journal.db") as journal:
+        journal.attach(JobId("1"), b"all")
+        journal.append([JobSubmitted(at, job) for at, job in enumerate(jobs)])
+    with SqliteJournal(tmp_path / "journal.db") as journal:
+        assert journal.payload(JobId("1")) == b"all"
+        journal.forget([JobId("1_0"), JobId("1")])
+        assert journal.payload(JobId("1")) is None
+
+
+def test_a_lock_that_a_killed_service_has_left_to_a_child_is_waited_for(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, time; from pathlib import Path;"
+        "from aliquot.engines.local.holding import Holding;"
+        "held = Holding(Path(sys.argv[1]));"
+        "pid = os.fork();"
+        "time.sleep(0.3) if pid == 0 else None;"
+        "os._exit(0)"
+    )
+    path = tmp_path / "journal.db.lock"
+    subprocess.run([sys.executable, "-c", code, path], check=True)
+    Holding(path).release()
+    with SqliteJournal(tmp_path / "journal.db"), pytest.raises(JournalLockedError):
+        SqliteJournal(tmp_path / "journal.db")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from aliquot.core.lifecycle import Phase
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.engines.local.nursery import await_end
 from aliquot.engines.local.payload import Output, Stop
+from aliquot.engines.local.ports import free_port
 from tests.support.build import a_placement, a_request
 from tests.support.local import Site, wait_for
 
@@ -188,3 +190,42 @@ def test_a_second_job_on_a_card_that_lets_in_one_process_is_refused(site: Site) 
     (refused,) = [event for event in site.cluster.observe() if isinstance(event, StartRefused)]
     assert "lets in one process only" in refused.reason
     site.cancel("first").until_over("first")
+
+
+def test_a_gang_that_was_begun_in_part_when_the_service_died_is_begun_anew_as_a_whole(site: Site) -> None:
+    script = "[ $ALIQUOT_ATTEMPT_NUMBER = 2 ] || sleep 60; echo $ALIQUOT_ATTEMPT_NUMBER"
+    site.submit("gang", script, [a_request(1)] * 3)
+    site.until(lambda: site.phase("gang") is Phase.STARTING)
+    wait_for(lambda: all(site.at("gang", member=at).is_running() for at in range(3)))
+    site._close()
+    await_end(site.places.state)
+    left = site.at("gang", member=2)  # as if its order had never reached the nursery
+    pid = left.holder()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: left.holder() is None and not site.processes("gang", member=2))
+    left.drop()
+    site._open()
+    site.until_over("gang")
+    assert site.outcomes("gang") == [LOST, OK]
+    assert [site.output("gang", 2, member) for member in range(3)] == ["2\n"] * 3
+
+
+def test_ports_of_gangs_differ_and_are_free(site: Site) -> None:
+    site.submit("a", "echo $MASTER_PORT; sleep 60", [a_request(1)] * 2)
+    site.submit("b", "echo $MASTER_PORT; sleep 60", [a_request(1)] * 2).until_running("a", "b")
+    wait_for(lambda: all(site.output(name, member=at) for name in "ab" for at in range(2)))
+    ports = {name: {site.output(name, member=at) for at in range(2)} for name in "ab"}
+    assert all(len(one) == 1 for one in ports.values())
+    assert ports["a"] != ports["b"]
+    taken = {int(port) for one in ports.values() for port in one}
+    port = free_port(taken, "a 1")
+    assert port is not None
+    assert port not in taken
+    with socket.create_server(("127.0.0.1", port)):
+        assert free_port(taken, "a 1") != port
+
+
+def test_a_job_without_others_is_told_of_no_meeting_place_and_one_of_an_array_its_index(site: Site) -> None:
+    site.submit("7_3", 'echo "$ALIQUOT_ARRAY $ALIQUOT_ARRAY_INDEX $MASTER_PORT"').until_over("7_3")
+    assert site.output("7_3") == "7 3 \n"

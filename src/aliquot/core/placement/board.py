@@ -18,6 +18,7 @@ from aliquot.core.placement.shapes import Ask, Hardware, Shape, effective
 
 Absorb = Callable[..., int]
 Column = I32 | U32 | I64
+FEW = 6  # positions that are read faster one by one than handed to a kernel
 MIRRORED = 7  # the columns of Cells that mirror the world come first
 ChangedSince = Callable[[Cells, int, int, int, I32], int]
 
@@ -84,6 +85,8 @@ class Board:
         if seen < self._base:
             out[: self.rows] = np.arange(self.rows, dtype=np.int32)
             return self.rows
+        if self.length - seen <= FEW:
+            return changed_since_plain(self.cells, self._base, self._end, seen, out)
         return self._changed_since(self.cells, self._base, self._end, seen, out)
 
     def imagine(self, row: int, shape: Shape, mask: int) -> int:

@@ -16,11 +16,12 @@ import numpy as np
 
 from aliquot.core.columns import DIMS
 from aliquot.core.placement.board import Board, View
-from aliquot.core.placement.cells import BLOCK, F64, I32, U32, Cells, Request, Scores, blank_scores
+from aliquot.core.placement.cells import BLOCK, F64, I32, I64, U32, Cells, Request, Scores, blank_scores
+from aliquot.core.placement.fills import Among, Fill, among
 from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies import DEFAULT, Policy, build
 from aliquot.core.placement.policies.blend import Blend
-from aliquot.core.placement.policies.classic import Rule
+from aliquot.core.placement.policies.classic import Rule, RulePolicy
 from aliquot.core.placement.policies.protocol import Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, fit_masks
 from aliquot.core.placement.policies.valued import Measure, ValuePolicy
@@ -68,6 +69,7 @@ class Placer:
         self.policy = _policy_of(policy, compiled=self.compiled)
         self._chooser = chooser
         self._fit_masks = _fit_masks(compiled=self.compiled)
+        self._among: Among = among(compiled=self.compiled)
         self._mix = DemandMix()
         self._epoch = -1
         self._seed = 0
@@ -75,6 +77,7 @@ class Placer:
         self._noticed = 0
         self._columns: dict[Shape, _Column] = {}
         self._column_of: dict[Shape, _Column] = {}
+        self._fills: dict[Shape, Fill] = {}
         self._scratch: I32 = np.zeros(0, np.int32)
 
     @property
@@ -126,6 +129,35 @@ class Placer:
             block = choice.row // BLOCK
             column.scores.floor[block] = min(column.scores.floor[block], kept[choice.row])
         return tuple(found)
+
+    def choose_among(self, shape: Shape, rows: I32) -> Choice | None:
+        """The best place for `shape` on one of `rows`, the first of equals; None where none fits."""
+        column = self.scored(shape)
+        scores, left = column.scores, self.board.cells.host
+        while True:
+            loss = self.policy.losses(column.request, scores)
+            row = int(self._among.pick_among(loss, scores.exact, left, shape.host, rows))
+            if row >= 0:
+                return self._choice(column, row)
+            if -1 - row >= loss.shape[0]:
+                return None
+            self.policy.settle(column.request, scores, -1 - row)
+
+    def fills(self, shape: Shape) -> I64:
+        """[n] how often `shape` could be put on each row, see `fills`. Not to be written."""
+        self._begin()
+        fill = self._fills.get(shape)
+        if fill is None:
+            rows = self.board.cells.kind.shape[0]
+            if len(self._fills) * rows > MOST_SCORES:
+                self._fills.clear()
+            fill = self._fills[shape] = Fill(rows, request_of(shape, self.board.hardware))
+        count = self.board.changed_since(fill.seen, self._scratch)
+        if count:
+            changed = self._scratch[:count]
+            self._among.count_fills(self.board.cells, fill.request, shape.host, changed, fill.counts)
+        fill.seen = self.board.length
+        return fill.counts
 
     def feasible_rows(self, shape: Shape) -> list[int]:
         """The rows where `shape` fits now, in order."""
@@ -220,12 +252,13 @@ class Placer:
         if self._generation != self.board.generation:
             self._generation = self.board.generation
             self._scratch = np.zeros(max(self.board.cells.kind.shape[0], 1), np.int32)
-            self._columns, self._column_of = {}, {}
+            self._columns, self._column_of, self._fills = {}, {}, {}
             self._noticed = -1
             self.policy.begin(self.board, self._mix, self._seed)
         if self._noticed != self.board.length:
-            count = self.board.changed_since(self._noticed, self._scratch)
-            self.policy.notice(self._scratch, count)
+            if not isinstance(self.policy, RulePolicy):  # rules keep nothing of other rows
+                count = self.board.changed_since(self._noticed, self._scratch)
+                self.policy.notice(self._scratch, count)
             self._noticed = self.board.length
 
     def _column(self, shape: Shape) -> _Column:

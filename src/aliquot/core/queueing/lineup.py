@@ -10,78 +10,20 @@ the time, never on how it came to hold them.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 
 from aliquot.core.decay import per_weight
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.order import (
-    Aging,
-    Key,
-    Place,
-    Waiting,
-    aged_priority,
-    next_aging,
-    place_in_queue,
-    tier_of,
-)
-from aliquot.core.queueing.quota import Book
+from aliquot.core.queueing.lanes import Lanes, Post, Tail
+from aliquot.core.queueing.order import Aging, Key, Tier, Waiting, tier_of
+from aliquot.core.queueing.quota import Book, Charge
 from aliquot.core.queueing.share import share_after
 from aliquot.core.queueing.tree import ROOT, QueueTree
 
-Stamp = tuple[int, int, JobId]
-Lane = tuple[int, bool, int, int, int]
 Entry = tuple[Key, int]
-
-
-class _Queue:
-    """The waiting jobs of one leaf, in lanes of jobs alike: a lane never changes its order.
-
-    In a pass the lanes' next jobs are in a heap, made when it is first asked for.
-    """
-
-    def __init__(self) -> None:
-        self.lanes: dict[Lane, list[Stamp]] = {}
-        self.cursor: dict[Lane, int] = {}
-        self.closed = False
-        self._heap: list[tuple[Place, Lane]] | None = None
-
-    def reset(self) -> None:
-        """A new pass, or other jobs: begin at the front."""
-        self.cursor.clear()
-        self.closed = False
-        self._heap = None
-
-    def first(self, jobs: dict[JobId, Waiting], now: int, aging: Aging) -> Waiting | None:
-        """The next job of this pass, or None."""
-        if self.closed:
-            return None
-        if self._heap is None:
-            self._heap = [
-                (place_in_queue(jobs[stamps[at][2]], now, aging), lane)
-                for lane, stamps in self.lanes.items()
-                if (at := self.cursor.get(lane, 0)) < len(stamps)
-            ]
-            heapify(self._heap)
-        return jobs[self._heap[0][0][-1]] if self._heap else None
-
-    def forget(self) -> None:
-        """Places are not what they were: it is later."""
-        self._heap = None
-
-    def advance(self, lane: Lane, steps: int, jobs: dict[JobId, Waiting], now: int, aging: Aging) -> None:
-        """Pass over the next `steps` jobs of `lane`, whose next job is the first of all."""
-        at = self.cursor.get(lane, 0) + steps
-        self.cursor[lane] = at
-        stamps = self.lanes[lane]
-        heap = self._heap
-        if heap is None or not heap or heap[0][1] != lane:
-            self._heap = None
-        elif at < len(stamps):
-            heapreplace(heap, (place_in_queue(jobs[stamps[at][2]], now, aging), lane))
-        else:
-            heappop(heap)
+Best = tuple[int, int, Tail, Post]
+"""Who stands for a node, with what no level of the tree changes: tier, -priority, tail."""
 
 
 class Lineup:
@@ -96,8 +38,10 @@ class Lineup:
         self.tree, self.aging = tree, aging
         self.jobs: dict[JobId, Waiting] = {}
         self.now = 0
-        self._queues: dict[int, _Queue] = {}
-        self._pick: list[Waiting | None] = [None] * size
+        self._posts: dict[JobId, Post] = {}
+        self._charges: dict[Charge, int] = {}
+        self._queues: dict[int, Lanes] = {}
+        self._pick: list[Best | None] = [None] * size
         self._heaps: list[list[Entry]] = [[] for _ in range(size)]
         self._entry: list[Entry | None] = [None] * size
         self._stale: set[int] = set()
@@ -107,28 +51,30 @@ class Lineup:
         self._watched: dict[int, int] = {}
         self._book = Book(tree)
         self._seen: list[list[int]] = self._book.copy().total
+        self._tiers: list[dict[int, Tier]] = [{} for _ in range(size)]  # by charge, at the totals seen
+        self._shares: list[dict[int, int]] = [{} for _ in range(size)]
         self._levels: Sequence[int] = (0,) * size
+        self._past: list[int] = [0] * size
 
     def enter(self, waiting: Waiting) -> None:
         """A job begins to wait. One that waits already is replaced."""
         if waiting.id in self.jobs:
             self.leave(waiting.id)
-        self.jobs[waiting.id] = waiting
-        queue = self._queues.setdefault(waiting.leaf, _Queue())
-        insort(queue.lanes.setdefault(_lane(waiting), []), _stamp(waiting))
-        self._reset(waiting.leaf)
+        post = Post(waiting, self._charges.setdefault(waiting.charge, len(self._charges)))
+        self.jobs[waiting.id], self._posts[waiting.id] = waiting, post
+        queue = self._queues.get(waiting.leaf)
+        if queue is None:
+            queue = self._queues[waiting.leaf] = Lanes(self.aging)
+        queue.enter(post)
+        self._stale.add(waiting.leaf)
 
     def leave(self, job: JobId) -> None:
         """A job no longer waits: started, or withdrawn. Unknown jobs are ignored."""
         waiting = self.jobs.pop(job, None)
         if waiting is None:
             return
-        queue = self._queues[waiting.leaf]
-        stamps = queue.lanes[_lane(waiting)]
-        del stamps[bisect_left(stamps, _stamp(waiting))]
-        if not stamps:
-            del queue.lanes[_lane(waiting)]
-        self._reset(waiting.leaf)
+        self._queues[waiting.leaf].leave(self._posts.pop(job))
+        self._stale.add(waiting.leaf)
 
     def keep_only(self, jobs: Iterable[JobId]) -> list[JobId]:
         """Drop every job that is not among `jobs`; returns those of `jobs` that have yet to `enter`."""
@@ -142,7 +88,8 @@ class Lineup:
         self._book = book
         self._dropped.clear()
         for leaf in self._moved:
-            self._reset(leaf)
+            self._queues[leaf].rewind()
+        self._stale |= self._moved
         self._moved.clear()
         if now < self.now:
             self._stale.update(self._queues)
@@ -158,19 +105,31 @@ class Lineup:
                 del self._watched[leaf]
         levels = self._levels if levels is None else levels
         for node, row in enumerate(book.total):
-            if row != self._seen[node] or levels[node] != self._levels[node]:
-                self._seen[node] = row.copy()
+            if levels[node] != self._levels[node]:
+                self._past[node] = per_weight(levels[node], self.tree.weight[node])
+                self._stale.add(node)
+            if row != self._seen[node]:
                 self._stale.add(node)
         self._levels = levels
         self._replay()
 
     def first(self) -> Waiting | None:
         """Who goes next; None at the end of the pass."""
-        pick = self._pick[ROOT]
-        while pick is not None and (pick.group, pick.overdue) in self._dropped:
-            self.pass_over_alike(pick)
-            pick = self._pick[ROOT]
-        return pick
+        best = self._pick[ROOT]
+        while best is not None and self._dropped:
+            waiting = best[3].waiting
+            if (waiting.group, waiting.overdue) not in self._dropped:
+                break
+            self.pass_over_alike(waiting)
+            best = self._pick[ROOT]
+        return None if best is None else best[3].waiting
+
+    def tier(self, waiting: Waiting) -> Tier:
+        """The tier that counts now; see `order.tier_of`."""
+        post = self._posts.get(waiting.id)
+        if post is None or post.waiting is not waiting:
+            return tier_of(self._book, waiting)
+        return self._tier(post)
 
     def drop(self, waiting: Waiting) -> None:
         """All of its group that are overdue as it is keep waiting in this pass, whatever their queue.
@@ -189,8 +148,6 @@ class Lineup:
         Charged like an admission; the caller rolls the book back after the pass.
         """
         self._book.add(waiting.leaf, waiting.charge)
-        for node in self.tree.paths[waiting.leaf]:
-            self._seen[node] = self._book.total[node].copy()
         self._advance(waiting)
 
     def pass_over(self, waiting: Waiting) -> None:
@@ -199,29 +156,27 @@ class Lineup:
 
     def pass_over_alike(self, waiting: Waiting) -> None:
         """It keeps waiting, and so do all like it behind it in its queue, for the rest of this pass."""
-        queue = self._queues[waiting.leaf]
-        lane = _lane(waiting)
-        self._advance(waiting, len(queue.lanes[lane]) - queue.cursor.get(lane, 0))
+        self._advance(waiting, alike=True)
 
     def close(self, waiting: Waiting) -> None:
         """It keeps waiting, and so does all its queue for the rest of this pass."""
-        self._queues[waiting.leaf].closed = True
+        self._queues[waiting.leaf].close()
         self._climb(waiting.leaf)
 
-    def _advance(self, waiting: Waiting, steps: int = 1) -> None:
-        queue = self._queues[waiting.leaf]
-        queue.advance(_lane(waiting), steps, self.jobs, self.now, self.aging)
+    def _advance(self, waiting: Waiting, *, alike: bool = False) -> None:
+        self._queues[waiting.leaf].advance(self._posts[waiting.id], self.now, alike=alike)
         self._climb(waiting.leaf)
-
-    def _reset(self, leaf: int) -> None:
-        queue = self._queues[leaf]
-        queue.reset()
-        self._stale.add(leaf)
 
     def _climb(self, leaf: int) -> None:
+        """Whoever stands for `leaf` now, and so on up to the pool."""
         self._moved.add(leaf)
-        for node in self.tree.paths[leaf]:
-            self._play(node)
+        best = self._first_of(leaf)
+        node = leaf
+        while node != ROOT:
+            self._stand(node, best)
+            node = self.tree.parent[node]
+            best = self._leader(node)
+        self._pick[ROOT] = best
 
     def _replay(self) -> None:
         """Every stale node and all above it, children before parents (a parent has the lower number)."""
@@ -240,73 +195,73 @@ class Lineup:
 
     def _play(self, node: int) -> None:
         """Who stands for `node`, and where that puts it among its siblings."""
-        pick = self._leader(node)
-        self._pick[node] = pick
+        best = self._leader(node) if self.tree.children[node] else self._first_of(node)
         if node == ROOT:
-            return
-        if pick is None:
-            self._entry[node] = None
-            return
-        entry = (self._key(node, pick), node)
-        if entry != self._entry[node]:
-            self._entry[node] = entry
-            heappush(self._heaps[self.tree.parent[node]], entry)
-            self._tidy(self.tree.parent[node])
+            self._pick[ROOT] = best
+        else:
+            self._stand(node, best)
 
-    def _tidy(self, node: int) -> None:
-        """Outdated entries are dropped when they reach the top; here also when they are most of the heap."""
-        heap = self._heaps[node]
-        if len(heap) > 64 + 4 * len(self.tree.children[node]):
-            heap[:] = [entry for entry in heap if self._entry[entry[1]] is entry]
+    def _stand(self, node: int, best: Best | None) -> None:
+        """`best` stands for `node` among its siblings."""
+        entries = self._entry
+        self._pick[node] = best
+        old = entries[node]
+        if best is None:
+            entries[node] = None
+            return
+        tier, priority, tail, post = best
+        if self._book.total[node] != self._seen[node]:
+            self._look_at(node)
+        share = self._shares[node].get(post.charge)
+        if share is None:
+            share = share_after(self._book, node, post.waiting.charge)
+            self._shares[node][post.charge] = share
+        entry = ((tier, priority, share, self._past[node], tail), node)
+        entries[node] = entry
+        heap = self._heaps[self.tree.parent[node]]
+        if heap and heap[0] is old:
+            heapreplace(heap, entry)
+            return
+        heappush(heap, entry)
+        if len(heap) > 64 + 4 * len(self.tree.children[self.tree.parent[node]]):
+            # outdated entries are dropped when they reach the top; here where they are most of the heap
+            heap[:] = [entry for entry in heap if entries[entry[1]] is entry]
             heapify(heap)
 
-    def _leader(self, node: int) -> Waiting | None:
-        if not self.tree.children[node]:
-            return self._first_of(node)
-        heap = self._heaps[node]
+    def _leader(self, node: int) -> Best | None:
+        heap, entries = self._heaps[node], self._entry
         while heap:
-            child = heap[0][1]
-            if self._entry[child] is heap[0]:
-                return self._pick[child]
+            top = heap[0]
+            if entries[top[1]] is top:
+                return self._pick[top[1]]
             heappop(heap)
         return None
 
-    def _first_of(self, leaf: int) -> Waiting | None:
+    def _first_of(self, leaf: int) -> Best | None:
         queue = self._queues.get(leaf)
-        if queue is None:
+        first = None if queue is None else queue.first(self.now)
+        if queue is None or first is None:
             return None
-        pick = queue.first(self.jobs, self.now, self.aging)
-        if pick is not None and self.aging.step_ms:
-            self._watch(leaf, queue)
-        return pick
+        if queue.ages_ms is not None and self._watched.get(leaf) != queue.ages_ms:
+            self._watched[leaf] = queue.ages_ms
+            heappush(self._due, (queue.ages_ms, leaf))
+        place, post = first
+        return self._tier(post), place[1], post.tail, post
 
-    def _watch(self, leaf: int, queue: _Queue) -> None:
-        """Look again when the first job of any lane grows older by a step."""
-        times = []
-        for stamps in queue.lanes.values():
-            head = self.jobs[stamps[0][2]]
-            times.append(next_aging(head.priority, head.submitted_ms, self.now, self.aging))
-        soonest = min((time for time in times if time is not None), default=None)
-        if soonest is not None and self._watched.get(leaf) != soonest:
-            self._watched[leaf] = soonest
-            heappush(self._due, (soonest, leaf))
+    def _tier(self, post: Post) -> Tier:
+        waiting = post.waiting
+        if post.fixed:
+            return waiting.tier
+        leaf = waiting.leaf
+        if self._book.total[leaf] != self._seen[leaf]:
+            self._look_at(leaf)
+        tier = self._tiers[leaf].get(post.charge)
+        if tier is None:
+            tier = self._tiers[leaf][post.charge] = tier_of(self._book, waiting)
+        return tier
 
-    def _key(self, node: int, pick: Waiting) -> Key:
-        return (
-            tier_of(self._book, pick),
-            -aged_priority(pick.priority, pick.submitted_ms, self.now, self.aging),
-            share_after(self._book, node, pick.charge),
-            per_weight(self._levels[node], self.tree.weight[node]),
-            pick.size,
-            pick.submitted_ms,
-            pick.seq,
-            pick.id,
-        )
-
-
-def _lane(waiting: Waiting) -> Lane:
-    return (waiting.tier, waiting.overdue, waiting.priority, waiting.size, waiting.group)
-
-
-def _stamp(waiting: Waiting) -> Stamp:
-    return (waiting.submitted_ms, waiting.seq, waiting.id)
+    def _look_at(self, node: int) -> None:
+        """What was worked out at other totals is void."""
+        self._seen[node] = self._book.total[node].copy()
+        self._tiers[node].clear()
+        self._shares[node].clear()

@@ -64,8 +64,8 @@ class Waiting(NamedTuple):
 Place = tuple[int, int, bool, int, int, int, JobId]
 """A job's place in its own queue: (tier, -priority with aging, not overdue, size, submitted, seq, id)."""
 
-Key = tuple[int, int, int, int, int, int, int, JobId]
-"""A child's place among its siblings: (tier, -priority, share, past, size, submitted, seq, id)."""
+Key = tuple[int, int, int, int, tuple[int, int, int, JobId]]
+"""A child's place among its siblings: (tier, -priority, share, past, (size, submitted, seq, id))."""
 
 
 def aged_priority(priority: int, submitted_ms: int, now: int, aging: Aging) -> int:

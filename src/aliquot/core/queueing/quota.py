@@ -40,12 +40,13 @@ class Book:
         self.tree = tree
         self.total: list[list[int]] = [[0] * size for _ in tree.names]
         self.drawn: list[list[int]] = [[0] * size for _ in tree.names]
+        self.version = 0  # grows at every change
         self._log: list[tuple[int, Charge]] = []
 
     def copy(self) -> Book:
         """A book that may go its own way."""
         twin = Book.__new__(Book)
-        twin.tree = self.tree
+        twin.tree, twin.version = self.tree, self.version
         twin.total = [row.copy() for row in self.total]
         twin.drawn = [row.copy() for row in self.drawn]
         twin._log = []
@@ -54,6 +55,10 @@ class Book:
     def mark(self) -> int:
         """A point to roll back to."""
         return len(self._log)
+
+    def since(self, mark: int) -> list[tuple[int, Charge]]:
+        """What was added since `mark`, oldest first; taken away where amounts are below 0."""
+        return self._log[mark:]
 
     def rollback(self, mark: int) -> None:
         """Undo everything since `mark`; the result is equal to what was."""
@@ -182,6 +187,7 @@ def _beyond(book: Book, node: int, charge: Charge) -> bool:
 def _shift(book: Book, node: int, charge: Charge, sign: int) -> None:
     """Usage up the path. A child that keeps 4 and goes from 3 to 6 draws 2 from its parent."""
     tree, total, drawn = book.tree, book.total, book.drawn
+    book.version += 1
     for slot, amount in charge:
         moved = asked = amount * sign
         for at in tree.paths[node]:

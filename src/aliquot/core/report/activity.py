@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from aliquot.core.grants import Placement
 from aliquot.core.ids import NodeId
 from aliquot.core.inventory import Node
-from aliquot.core.pace import as_granted, pace_of, width_of
+from aliquot.core.jobs import Job
+from aliquot.core.pace import as_granted, company_milli, pace_of, width_of
 from aliquot.core.speed import FULL_SPEED, Reach, SpeedTable
 from aliquot.core.workload import Offer
 
@@ -29,8 +30,8 @@ class Activities:
         self._speeds, self._nodes = speeds, nodes
         self._alone = {shared: speeds.speed(Reach.SINGLE, shared) for shared in (False, True)}
 
-    def look(self, offer: Offer, placements: Sequence[Placement]) -> Activity:
-        """What `offer` does on each card where it was put.
+    def look(self, offer: Offer, placements: Sequence[Placement], there: Sequence[Job] = ()) -> Activity:
+        """What `offer` does on each card where it was put; `there`: who shares its cards, itself included.
 
         A job that is slower for its links is less active in proportion, and so is each card of an elastic one
         that gets wider without getting faster in proportion: at 4 cards for 1 and 3,200 for 1,000, 0.8.
@@ -40,7 +41,9 @@ class Activities:
             plain = replace(offer, job=replace(as_granted(job, placements), elastic=None))
             pace = pace_of(plain, tuple(placements), self._nodes, self._speeds)
         else:
-            pace = self._alone[any(place.cards and not place.whole for place in placements)]
+            divided = any(place.cards and not place.whole for place in placements)
+            pace = self._alone[divided and not job.may_share]
+        pace = pace * company_milli(job, there) // FULL_SPEED
         busy = offer.busy_milli
         if busy is not None:
             busy = busy * pace // FULL_SPEED

@@ -21,8 +21,8 @@ BANDS: Final = (CPU_ONLY, SHARED, "1", "2-4", "5-7", "8", "9+")
 COUNTS: Final = (
     "attempts", "cancelled", "evicted_again", "evicted_for_others", "failed", "finish_met", "finish_missed",
     "finished", "held", "lost", "lost_work", "moved", "over_held", "passed", "placed", "refused", "resized",
-    "restart", "scattered", "slowed", "start_met", "start_missed", "started", "submitted", "unready",
-    "withdrawn",
+    "restart", "scattered", "slowed", "start_met", "start_missed", "started", "submitted", "together",
+    "unready", "withdrawn",
 )  # fmt: skip  # one list, not one name a line
 """What a cell counts. `held`, `unready`, `restart` and `lost_work` are in milli-card ms; see `toll`."""
 
@@ -60,6 +60,7 @@ class Cell:
     evicted_again: int  # jobs evicted more than once
     evicted_for_others: int  # evictions for a job of another queue
     slowed: int  # jobs that ran below full speed at some time
+    together: int  # jobs that shared their whole cards with others at some time
     over_held: int  # jobs that held cards of which they had asked for less than half
     scattered: int  # jobs that waited while enough cards were free, on too many nodes
     passed: int  # starts before an equal request of higher priority in the same queue

@@ -31,7 +31,7 @@ class Life:
         "asked", "attempt", "cancelled", "cell", "contention", "edges", "evicted_for_others", "evicting",
         "evictions", "granted_ms", "holds", "job", "lost", "milli", "moves", "over_held", "phase", "pieces",
         "placed", "ready_ms", "resumed", "saved_ms", "scattered", "since_ms", "since_ready_ms", "slowed",
-        "started_ms", "ticket", "waits_ms", "worked_ms",
+        "started_ms", "ticket", "together", "waits_ms", "worked_ms",
     )  # fmt: skip  # one list, not one name a line
 
     def __init__(self, job: Job, cell: Cell) -> None:
@@ -59,7 +59,7 @@ class Life:
         self.evicted_for_others = False  # ... for a job of another queue
         self.evictions = 0
         self.moves = 0
-        self.slowed = self.over_held = self.scattered = False  # already counted
+        self.slowed = self.over_held = self.scattered = self.together = False  # already counted
         self.ticket: Ticket | None = None  # what its queue is charged for now, or waits for
         self.holds: list[Hold] = []
         self.pieces: tuple[Piece, ...] = ()
@@ -153,6 +153,12 @@ class Lives:
         life.granted_ms = life.since_ms = at
         life.resumed, life.milli = True, _milli(placements)
         life.cell.resized += 1
+
+    def share(self, life: Life, at: int, placements: Iterable[Placement]) -> None:
+        """A job goes on with another part of the same cards, since others came or went; it is not stopped."""
+        self._add_toll(life, life.toll(at, self.start))
+        life.granted_ms, life.milli, life.resumed = at, _milli(placements), False
+        life.since_ms = None if life.since_ms is None else at
 
     def start_attempt(self, life: Life, at: int) -> None:
         """An attempt runs; the first one of a job ends its wait, a later one that since it was stopped."""

@@ -7,9 +7,9 @@ An observer; it decides nothing and holds nothing back. Feed it every event in o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from aliquot.core import lifecycle
+from aliquot.core.company import Held
 from aliquot.core.events import (
     CardsCrowded,
     CardsFaulty,
@@ -29,12 +29,12 @@ from aliquot.core.events import (
     Stopping,
 )  # fmt: skip  # one list, not one name a line
 from aliquot.core.grants import Placement
-from aliquot.core.ids import CardId, JobId, NodeId
+from aliquot.core.ids import JobId, NodeId
 from aliquot.core.inventory import Node
-from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.report.activity import Activities
 from aliquot.core.report.claims import Claims
+from aliquot.core.report.company import Company
 from aliquot.core.report.contention import Contention
 from aliquot.core.report.gauges import Sums, Totals
 from aliquot.core.report.inversions import Inversions
@@ -42,32 +42,9 @@ from aliquot.core.report.lives import Life, Lives
 from aliquot.core.report.machines import Hold, Machines
 from aliquot.core.report.readings import Readings, Window, WindowRule, read_cells, read_waiting
 from aliquot.core.report.scatter import Scatter
+from aliquot.core.report.watcher import Watcher
 from aliquot.core.settings import Settings
 from aliquot.core.workload import Offer, Scenario
-
-
-class Watcher(Protocol):
-    """Someone who draws what the meter sees, such as `timeline.Recorder`. Times are inside the window."""
-
-    def card(self, card: CardId, booked: int, up: int, at: int) -> None:
-        """The milli-cards of one card that are booked, or that are up, changed by so much."""
-        ...
-
-    def submitted(self, job: Job, at: int, sums: Sums) -> None:
-        """A job comes; `sums` are as they were before."""
-        ...
-
-    def placed(self, life: Life, placements: tuple[Placement, ...], at: int) -> None:
-        """An attempt was granted."""
-        ...
-
-    def over(self, life: Life, outcome: Phase, at: int) -> None:
-        """An attempt, or a job without one, is over; it waits again where `outcome` is PENDING."""
-        ...
-
-    def tick(self, at: int, sums: Sums) -> None:
-        """An event has been folded."""
-        ...
 
 
 class Meter:
@@ -102,6 +79,7 @@ class Meter:
         self._placements: dict[JobId, list[Placement]] = {}
         self._holding = 0  # jobs that hold something
         self._emptied: tuple[int, Totals] | None = None  # when nothing was held any more, and the sums then
+        self._company = Company()
         self._activities = Activities(scenario.speeds, self._nodes)
 
     def see(self, event: Event) -> None:
@@ -196,6 +174,8 @@ class Meter:
         if life is None:
             return
         self._holding += 1
+        if event.beside:
+            self._share(self._company.join(event, self._placements, self.lives), at)
         self.lives.grant(life, self._clock, event.placements)
         self._take(life, event.placements, at)
         life.cell.passed += self._inversions.passes(life.job)
@@ -221,15 +201,26 @@ class Meter:
             return
         if event.placements == tuple(self._placements[event.job]):
             return
+        self.lives.resize(life, self._clock, event.placements)
+        self._hold_anew(life, event.placements, at)
+
+    def _share(self, parts: Held, at: int) -> None:
+        """Each of those who share cards goes on with its part of them, as fast as it can there."""
+        for job, places in parts.items():
+            life = self.lives.open[job]
+            self.lives.share(life, self._clock, places)
+            self._hold_anew(life, places, at)
+
+    def _hold_anew(self, life: Life, places: tuple[Placement, ...], at: int) -> None:
         for hold in life.holds:
             self.machines.release(hold, at)
         life.holds = []
         if life.ticket is not None:
             self.claims.drop(life.ticket, at)
-        self.lives.resize(life, self._clock, event.placements)
-        self._take(life, event.placements, at)
+        self._take(life, places, at)
         self._scatter.stale = True
-        self._work(life, at)
+        if life.phase is Phase.RUNNING:
+            self._work(life, at)
 
     def _moved(self, event: Moved, at: int) -> None:
         life = self.lives.open.get(event.job)
@@ -281,7 +272,8 @@ class Meter:
             self._scatter.stale = True
         elif after is Phase.RUNNING:
             self.lives.start_attempt(life, self._clock)
-            self._work(life, at)
+            for each in (life, *self._company.others(life.job.id, self.lives)):
+                self._work(each, at)
         elif after is Phase.STOPPING:
             self._rest(life, at)
         else:
@@ -301,6 +293,7 @@ class Meter:
             self._watcher.over(life, after, at)
         if life.holds:
             life.holds = []
+            self._share(self._company.leave(life.job.id, self._placements, self.lives), at)
             del self._placements[life.job.id]
             self._scatter.stale = True
             self._contention.ask(-life.asked, at)
@@ -328,7 +321,8 @@ class Meter:
         offer = self._offers.get(life.job.id)
         busy = None
         if offer is not None:
-            busy, slowed = self._activities.look(offer, self._placements[life.job.id])
+            there = self._company.workers(life.job, self.lives)
+            busy, slowed = self._activities.look(offer, self._placements[life.job.id], there)
             if slowed and not life.slowed:
                 life.slowed = True
                 life.cell.slowed += 1
@@ -341,6 +335,8 @@ class Meter:
         for hold in life.holds:
             if hold.busy != 0:
                 self.machines.busy(hold, 0, at)
+        for other in self._company.others(life.job.id, self.lives):
+            self._work(other, at)
 
     def _enter(self, life: Life, at: int) -> None:
         """A job waits; unless it waits for other jobs, for nothing but its turn and room."""

@@ -213,6 +213,7 @@ _ROWS: Final = (
     ("refused", Group.JOBS, Unit.COUNT, Better.LOWER, Over.NONE, Span.JOBS),
     ("moved", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
     ("resized", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
+    ("together", Group.JOBS, Unit.COUNT, Better.NEITHER, Over.NONE, Span.JOBS),
 )
 
 _TITLES: Final = {
@@ -276,6 +277,7 @@ _TITLES: Final = {
     "refused": ("Starts refused by a node", "被节点拒绝的启动"),
     "moved": ("Moves", "迁移次数"),
     "resized": ("Changes of width", "宽度变更次数"),
+    "together": ("Jobs that shared whole cards", "共用整卡的作业"),
 }
 
 METRICS: Final = tuple(

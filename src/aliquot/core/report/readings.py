@@ -69,6 +69,7 @@ class CellReading(msgspec.Struct, frozen=True):
     evicted_again: int
     evicted_for_others: int
     slowed: int
+    together: int
     over_held: int
     scattered: int
     passed: int

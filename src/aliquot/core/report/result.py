@@ -21,7 +21,7 @@ class RunResult(msgspec.Struct, frozen=True):
     standing: Standing = Standing.WHAT_IF
     timeline: Timeline | None = None
     assumptions: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()  # warnings of the scenario, quotas that are not enforced, ...
+    notes: tuple[str, ...] = ()  # warnings of the scenario, what of it is not enforced, ...
     predicted_start: PredictedStart | None = None  # None: starts were not predicted
 
     @property

@@ -94,6 +94,7 @@ class Scorecard(msgspec.Struct, frozen=True):
     refused: int
     moved: int
     resized: int
+    together: int
     waiting_oldest_ms: int | None
     scattered_ms: int  # how long the widest waiting request fitted the sum of free cards but no node
     crowded_ms: int  # how long it did not even fit the sum
@@ -267,6 +268,7 @@ def _counts(cells: Sequence[CellReading]) -> Parts:
         "refused",
         "moved",
         "resized",
+        "together",
     )
     counts: Parts = {name: total(cells, name) for name in counted}
     return counts | {"jobs": total(cells, "submitted")}

@@ -23,14 +23,9 @@ import numpy.typing as npt
 
 from aliquot.core.columns import I64
 from aliquot.core.placement.kernels.jit import compiled
-from aliquot.core.room.shadow import FAR, Kept, Running, choose_nodes, replay
+from aliquot.core.room.counts import Kept, Running, choose_nodes, replay
+from aliquot.core.room.shadow import FAR
 from aliquot.core.settings import Backfill
-
-EASY = Backfill(
-    by_size=False, overdue_ms=0, overdue_wide_ms=0, reservations=1, doubt_milli=1000, by_end=False
-)
-FIFO = Backfill(by_size=False, reservations=0, first=0, pass_blocked=False, by_end=False)
-SKIP = Backfill(by_size=False, reservations=0, first=0, by_end=False)
 
 
 class Waiting(NamedTuple):

@@ -10,8 +10,10 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from aliquot.core.room.ground import Clearance, Ground
-from aliquot.core.room.prospects import find_prospects, open_rows
+from aliquot.core.room.prospects import count_places, find_prospects, open_rows
 from aliquot.core.room.vacancy import Wish, count_members, sit
 
 COMPARED: Final = 16
@@ -47,8 +49,7 @@ class Gathering:
         self.rival: int | None = None
         self._places: dict[int, int] = {}
         self.places = 0
-        for row in dict.fromkeys((*open_rows(ground.cells, rows, wish), *self._ground.rows_of(ground.taken))):
-            self._recount(row)
+        self._count_all()
 
     @property
     def is_done(self) -> bool:
@@ -68,8 +69,7 @@ class Gathering:
         """One place more than was thought to be enough."""
         self.wanted += 1
         self._each = min(self._cap, self.wanted)
-        for row in list(self._places):
-            self._recount(row)
+        self._count_all()
         return self.run(most)
 
     def recount(self, at: int) -> None:
@@ -85,6 +85,20 @@ class Gathering:
         for row in (*cleared, *others):
             for _ in range(min(left, self._places.get(row, 0))):
                 left -= sit(self._ground.room(row), self._wish, self._ground.pick)
+
+    def _count_all(self) -> None:
+        """Places on all rows: at one go as they were, singly where something was taken or given since."""
+        ground = self._ground
+        counts = count_places(ground.cells, self._rows, self._wish, self._each)
+        if counts is None:
+            rows = dict.fromkeys((*open_rows(ground.cells, self._rows, self._wish), *self._places))
+        else:
+            found = np.flatnonzero(counts)
+            self._places = dict(zip(found.tolist(), counts[found].tolist(), strict=True))
+            self.places = sum(self._places.values())
+            rows = {}
+        for row in (*rows, *ground.changed):
+            self._recount(row)
 
     def _clear_best(self, found: list[tuple[tuple[int, ...], int]], most: int) -> bool:
         """For one member: the best row; those further down the list can't be better."""

@@ -1,6 +1,7 @@
 """Rows with what is free on them, the jobs that might be stopped there, and the cheapest way to fit one more.
 
-A job on several nodes is stopped whole: what it holds is given back on all its rows at once. Sets of victims
+A job on several nodes is stopped whole: what it holds is given back on all its rows at once. One that can go
+on narrower may give up a part (`tenants.Tenant`); whoever takes a part takes those before it. Sets of victims
 are compared by the worst rank among them, then by cost in whole card-minutes (nobody leaves a second node to
 save a second), by their number, by cards cleared beyond need, and by exact cost.
 """
@@ -8,22 +9,15 @@ save a second), by their number, by cards cleared beyond need, and by exact cost
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from aliquot.core.placement.cells import I64, Cells
+from aliquot.core.room.plot import ALIKE_MS, PARTS, Branch, Plot
 from aliquot.core.room.reclaim import Claim, Right
 from aliquot.core.room.tenants import Pool
-from aliquot.core.room.vacancy import Pick, Vacancy, Wish, count_members, lacking
-
-ALIKE_MS: Final = 60_000
-"""Costs within one such step are alike: a card for a minute."""
-
-NODES: Final = 300
-"""Partial sets looked at for one row before the best found so far has to do."""
-
-_PARTS: Final = 5040  # divisible by up to ten cards, so that costs per card compare as integers
+from aliquot.core.room.vacancy import Pick, Vacancy, Wish, lacking
 
 Key = tuple[int, int, int, int, int]
 """(worst rank, cost in minutes, jobs, cards beyond need, cost) of a set of victims."""
@@ -67,6 +61,11 @@ class Ground:
         """All who were to be had when nobody was taken."""
         return [at for at, rank in enumerate(self.rank) if rank >= 0]
 
+    @property
+    def changed(self) -> list[int]:
+        """Rows that may not be as they were any more."""
+        return list(self._rooms)
+
     def entries(self) -> tuple[I64, I64, I64]:
         """(row, tenant, cards there) of those who could still be taken."""
         row, at, cards = self.tenants.entries
@@ -96,23 +95,49 @@ class Ground:
         return refused
 
     def may_take(self, at: int) -> bool:
-        """Note in the claim that one more is stopped; False where that is not allowed any more."""
-        one = self._all[at]
-        return self.claim is None or self.claim.take(one.leaf, one.charge, Right(self._right[at]))
+        """Note in the claim that one more is stopped; False where that is not allowed any more.
+
+        Of a job in parts it is asked whether all that it then has given up might be taken at once.
+        """
+        one, before = self._all[at], self.tenants.before[at]
+        if self.claim is None:
+            return True
+        if before < 0:
+            return self.claim.take(one.leaf, one.charge, Right(self._right[at]))
+        mark = self.claim.mark()
+        self.claim.give_back(one.leaf, self._all[before].charge)
+        if self.claim.take(one.leaf, one.charge, Right(self._right[at])):
+            return True
+        self.claim.rollback(mark)
+        return False
+
+    def with_those_before(self, at: int) -> tuple[int, ...]:
+        """`at` and the parts of its job to be taken before it, in order; none where one can't be."""
+        found: list[int] = []
+        while at >= 0 and at not in self.taken:
+            if self.rank[at] < 0 or at in self.barred:
+                return ()
+            found.append(at)
+            at = self.tenants.before[at]
+        return tuple(reversed(found))
+
+    def is_held(self, at: int) -> bool:
+        """Whether a part that comes after `at` is taken, so that it can't be spared."""
+        return at + 1 in self.taken and self.tenants.before[at + 1] == at
 
     def spare(self, at: int) -> None:
         """A victim is not stopped after all."""
         del self.taken[at]
         self.give(at, back=True)
         if self.claim is not None:
-            self.claim.give_back(self._all[at].leaf, self._all[at].charge)
+            self.claim.give_back(self._all[at].leaf, self._all[at].given)
 
     def restop(self, at: int) -> None:
         """It is stopped nevertheless."""
         self.taken[at] = None
         self.give(at)
         if self.claim is not None:
-            self.claim.book.remove(self._all[at].leaf, self._all[at].charge)
+            self.claim.book.remove(self._all[at].leaf, self._all[at].given)
 
     def give(self, at: int, *, back: bool = False) -> None:
         """Free all seats of a tenant on the rooms, or take them again."""
@@ -134,7 +159,11 @@ class Ground:
         cost = sum(self._all[at].cost for at in victims)
         beyond = max(0, sum(seat.mask.bit_count() for at in victims for seat in self._all[at].seats) - lack)
         worst = max((self.rank[at] for at in victims), default=-1)
-        return (worst, cost // ALIKE_MS, len(victims), beyond, cost)
+        return (worst, cost // ALIKE_MS, self.jobs_of(victims), beyond, cost)
+
+    def jobs_of(self, victims: Iterable[int]) -> int:
+        """Jobs of which something is taken."""
+        return sum(self.tenants.before[at] < 0 for at in victims)
 
     def clear_one(self, row: int, wish: Wish, members: int) -> Clearance | None:
         """The cheapest set that lets `members` in all fit on `row`, where fewer do now; None where none does.
@@ -143,18 +172,19 @@ class Ground:
         sets are looked for within a bound. The room is left as it was.
         """
         room, lack = self.room(row), lacking(self.room(row), wish, members)
-        pool = self._pool(row, lack)
-        case = _Row(self, row, room, wish, members)
+        case = Plot(self, row, room, wish, members)
+        pool = self._pool(case, row, lack)
         chosen = case.first_fit(pool)
         if chosen is None:
             return None
-        worst = max(self.rank[at] for at in chosen)
-        pool = [at for at in pool if self.rank[at] <= worst]
+        worst = max(case.rank(at) for at in chosen)
+        pool = [at for at in pool if case.rank(at) <= worst]
         if len(pool) > len(chosen):
-            branch = _Branch(case, pool, chosen, lack)
+            branch = Branch(case, pool, chosen, lack)
             chosen = branch.best
             self.was_cut |= branch.left == 0
-        return Clearance(self.key(chosen, lack), row, tuple(chosen), len(self.open_on(row)))
+        victims = case.victims(chosen)
+        return Clearance(self.key(victims, lack), row, victims, len(self.open_on(row)))
 
     def shift(self, at: int, row: int, sign: int) -> None:
         """Free (1) or take again (-1) what a tenant holds on one row."""
@@ -176,14 +206,14 @@ class Ground:
             self._on[row] = [at for at in self.tenants.on(row) if self.rank[at] >= 0]
         return self._on[row]
 
-    def _pool(self, row: int, lack: int) -> list[int]:
+    def _pool(self, case: Plot, row: int, lack: int) -> list[int]:
         def place(at: int) -> tuple[object, ...]:
             one = self._all[at]
             needed = min(lack, self.cards_on(at, row))
             late = (-one.submitted[0], -one.submitted[1], one.job)
-            return (self.rank[at], one.cost * _PARTS // needed, *late)
+            return (case.rank(at), case.cost(at) * PARTS // needed, *late)
 
-        return sorted(self.open_on(row), key=place)
+        return case.in_order(sorted(case.items(), key=place))
 
     def _claimed(self, victims: Iterable[int]) -> int | None:
         """Stop `victims` in the claim; the first that is refused, with the claim as before."""
@@ -195,110 +225,3 @@ class Ground:
                 self.claim.rollback(mark)
                 return at
         return None
-
-
-class _Row:
-    """One row and the members that are to fit on it."""
-
-    def __init__(self, ground: Ground, row: int, room: Vacancy, wish: Wish, members: int) -> None:
-        self.ground, self.row = ground, row
-        self._room, self._wish, self._members = room, wish, members
-
-    @property
-    def fits(self) -> bool:
-        """Whether they do, as the room is."""
-        return count_members(self._room, self._wish, self._members, self.ground.pick) >= self._members
-
-    @property
-    def lack(self) -> int:
-        """Cards still to be cleared."""
-        return lacking(self._room, self._wish, self._members)
-
-    def free(self, at: int) -> None:
-        """Without a tenant."""
-        self.ground.shift(at, self.row, 1)
-
-    def unfree(self, at: int) -> None:
-        """With it again."""
-        self.ground.shift(at, self.row, -1)
-
-    def first_fit(self, pool: Sequence[int]) -> list[int] | None:
-        """Of `pool` in order as many as it takes, less those not needed in the end."""
-        claim, chosen = self.ground.claim, []
-        mark = 0 if claim is None else claim.mark()
-        fits = False
-        for at in pool:
-            if not self.ground.may_take(at):
-                continue
-            self.free(at)
-            chosen.append(at)
-            fits = self.fits
-            if fits:
-                break
-        if claim is not None:
-            claim.rollback(mark)
-        needed = self.fill_back(chosen) if fits else chosen
-        for at in needed:
-            self.unfree(at)
-        return needed if fits else None
-
-    def fill_back(self, chosen: Sequence[int]) -> list[int]:
-        """`chosen`, all freed and enough, less those not needed; latest first. The others stay freed."""
-        needed = list(chosen)
-        for at in reversed(chosen):
-            self.unfree(at)
-            if self.fits:
-                needed.remove(at)
-            else:
-                self.free(at)
-        return needed
-
-
-class _Branch:
-    """Better sets than a first one on one row, by branch and bound."""
-
-    def __init__(self, case: _Row, pool: Sequence[int], first: list[int], lack: int) -> None:
-        self._case, self._ground, self._lack = case, case.ground, lack
-        self._cost = {at: self._ground.tenants.all[at].cost for at in pool}
-        self._cards = {at: self._ground.cards_on(at, case.row) for at in pool}
-        self._pool = sorted(pool, key=lambda at: self._cost[at] * _PARTS // self._cards[at])
-        self.best, self._key = first, self._ground.key(first, lack)[1:]
-        self.left = NODES
-        self._descend(0, [], 0)
-
-    def _descend(self, at: int, chosen: list[int], cost: int) -> None:
-        if self.left == 0:
-            return
-        self.left -= 1
-        if chosen and self._case.fits:
-            self._note(chosen)
-            return
-        if at == len(self._pool) or not self._promises(at, len(chosen), cost):
-            return
-        one = self._pool[at]
-        self._case.free(one)
-        self._descend(at + 1, [*chosen, one], cost + self._cost[one])
-        self._case.unfree(one)
-        self._descend(at + 1, chosen, cost)
-
-    def _promises(self, at: int, jobs: int, cost: int) -> bool:
-        """Whether a set that goes on from here could be better: cards at the least price that is left."""
-        lack = self._case.lack
-        largest = max(self._cards[one] for one in self._pool[at:])
-        jobs += -(-lack // largest)
-        for one in self._pool[at:]:
-            used = min(lack, self._cards[one])
-            cost += self._cost[one] * used // self._cards[one]
-            lack -= used
-            if not lack:
-                return (cost // ALIKE_MS, jobs, 0, cost) < self._key
-        return False
-
-    def _note(self, chosen: list[int]) -> None:
-        needed = self._case.fill_back(chosen)
-        for at in chosen:
-            if at not in needed:
-                self._case.free(at)
-        key = self._ground.key(needed, self._lack)[1:]
-        if key < self._key and self._ground.permits(needed):
-            self.best, self._key = needed, key

@@ -11,8 +11,10 @@ import numpy as np
 
 from aliquot.core.placement.cells import I64, Cells
 from aliquot.core.placement.shapes import Shape
-from aliquot.core.room.ground import ALIKE_MS, Ground, Place
+from aliquot.core.room.ground import Ground, Place
+from aliquot.core.room.plot import ALIKE_MS
 from aliquot.core.room.vacancy import Wish
+from aliquot.core.units import FULL
 
 _NEVER = 1 << 30
 
@@ -37,6 +39,9 @@ def find_prospects(ground: Ground, rows: int, wish: Wish) -> list[Place]:
     order = np.lexsort((-cards, row))
     jobs = np.bincount(row[order], _used(row[order], cards[order], lack) > 0, rows).astype(np.int64)
 
+    if ground.tenants.has_parts:
+        jobs[:] = 0  # the job of a part may be counted already
+
     order = np.lexsort((rank, row))
     worst = np.zeros(rows, np.int64)
     np.maximum.at(worst, row[order], np.where(_used(row[order], cards[order], lack) > 0, rank[order], 0))
@@ -60,6 +65,19 @@ def lacking_cards(cells: Cells, rows: int, wish: Wish) -> I64:
     return lack
 
 
+def count_places(cells: Cells, rows: int, wish: Wish, most: int) -> I64 | None:
+    """[rows] members of `wish` that fit on each row as it is, at most `most`; as `vacancy.count_members`.
+
+    None where that takes a look at each row: where links matter, and for slices on several cards.
+    """
+    if wish.linked or any(shape.cards > 1 and not shape.whole for shape in wish.shapes):
+        return None
+    found: I64 = np.zeros(rows, np.int64)
+    for shape in wish.shapes:
+        np.maximum(found, _places(cells, rows, shape, most), out=found)
+    return found
+
+
 def open_rows(cells: Cells, rows: int, wish: Wish) -> list[int]:
     """Rows with as many fitting cards as one member asks; links and what the host has are not looked at."""
     found = np.zeros(rows, np.bool_)
@@ -67,6 +85,33 @@ def open_rows(cells: Cells, rows: int, wish: Wish) -> list[int]:
         eligible, fitting = _fitting(cells, rows, shape)
         found |= (eligible != 0) & (fitting >= shape.cards)
     return [int(row) for row in np.flatnonzero(found)]
+
+
+def _places(cells: Cells, rows: int, shape: Shape, most: int) -> I64:
+    kind = cells.kind[:rows]
+    accepted: I64 = np.array([*shape.eligible, 0], np.int64)[kind]
+    eligible: I64 = np.where(kind >= 0, accepted, np.int64(0))
+    found: I64 = np.where(eligible != 0, np.int64(most), np.int64(0))
+    if shape.cpu:
+        np.minimum(found, cells.cpu[:rows] // shape.cpu, out=found)
+    if shape.host:
+        np.minimum(found, cells.host[:rows] // shape.host, out=found)
+    if shape.cards and shape.whole:
+        free: I64 = eligible & cells.usable[:rows].astype(np.int64) & cells.idle[:rows].astype(np.int64)
+        np.minimum(found, _count_bits(free) // shape.cards, out=found)
+    elif shape.cards:
+        np.minimum(found, _slices(cells, rows, shape, eligible), out=found)
+    return np.maximum(found, 0)
+
+
+def _slices(cells: Cells, rows: int, shape: Shape, eligible: I64) -> I64:
+    """[rows] slices of one card each that fit on the `eligible` cards."""
+    ask = np.array([*shape.ask, (0, 0, 0)], np.int64)[cells.kind[:rows]][:, None, :]
+    left = cells.left[:rows].astype(np.int64)
+    each = np.where(ask > 0, left // np.maximum(ask, 1), FULL).min(axis=2)
+    allowed = (eligible & cells.usable[:rows].astype(np.int64))[:, None] >> np.arange(left.shape[1])
+    total: I64 = (each * (allowed & 1)).sum(axis=1)
+    return total
 
 
 def _lacking(cells: Cells, rows: int, shape: Shape) -> I64:

@@ -19,7 +19,9 @@ A `Claim` is asked one victim after the other, since each changes what its queue
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 from aliquot.core.queueing.quota import Book, Charge, find_shortage
 from aliquot.core.queueing.share import NO_END, share_after, share_of
@@ -35,17 +37,20 @@ class Right(IntEnum):
 
 
 class Claim:
-    """What one beneficiary, of `leaf` and charged `charge`, may take. Works on a copy of `book`."""
+    """What one beneficiary, of `leaf` and charged `charge`, may take.
+
+    Works on `book`; whoever tries something goes back to a `mark` of it.
+    """
 
     def __init__(
         self, book: Book, leaf: int, charge: Charge, *, reclaim: bool = True, most: Right | None = None
     ) -> None:
-        self.book = book.copy()
+        self.book = book
         self.leaf, self.charge = leaf, charge
         self._reclaim, self._most = reclaim, Right.LAST if most is None else most
 
-    def copy(self, most: Right) -> Claim:
-        """The same, to go its own way, by rights up to `most`."""
+    def up_to(self, most: Right) -> Claim:
+        """The same by rights up to `most`, on the same book."""
         return Claim(self.book, self.leaf, self.charge, reclaim=self._reclaim, most=most)
 
     def right(self, leaf: int, charge: Charge) -> tuple[Right, int] | None:
@@ -58,6 +63,10 @@ class Claim:
         if not self._reclaim:
             return None
         return reclaim_right(self.book, (self.leaf, self.charge), (leaf, charge))
+
+    def open_leaves(self, sides: Iterable[Sides]) -> list[int]:
+        """Other leaves from which something could be had, whatever it is charged; perhaps too many."""
+        return list(open_leaves(self.book, (self.leaf, self.charge), sides)) if self._reclaim else []
 
     def take(self, leaf: int, charge: Charge, right: Right) -> bool:
         """Stop a job if there is a right to after all that were stopped before; False changes nothing."""
@@ -107,6 +116,18 @@ class Claim:
         self.book.rollback(mark)
         return back is not None
 
+    def lack_beyond(self, amounts: Sequence[tuple[int, Charge]]) -> bool:
+        """Whether the beneficiary's quota would not do even without all of `amounts`, (leaf, charge)."""
+        shortage = find_shortage(self.book, self.leaf, self.charge)
+        if shortage is None or shortage.node == ROOT:
+            return False
+        tree, left = self.book.tree, shortage.need - shortage.have
+        wanted = tree.slot[shortage.resource]
+        for leaf, charge in amounts:
+            if shortage.node in tree.paths[leaf]:
+                left -= sum(amount for slot, amount in charge if slot == wanted)
+        return left > 0
+
     def _lack(self) -> tuple[int, int] | None:
         """(node, slot) of what is lacking first; what the pool itself lacks is a matter of room."""
         shortage = find_shortage(self.book, self.leaf, self.charge)
@@ -133,6 +154,58 @@ def reclaim_right(
     if without >= after and after < NO_END:
         return Right.RANK, before
     return (Right.LAST, before) if before > after and _keeps_its_own(book, loser, theirs) else None
+
+
+class Sides(NamedTuple):
+    """Queues that meet the taker's at one node; `mine` and `theirs` are its children, above the `leaves`."""
+
+    mine: int
+    theirs: int
+    leaves: tuple[int, ...]
+
+
+def sides_of(tree: QueueTree, leaf: int, others: Iterable[int]) -> tuple[Sides, ...]:
+    """Where `leaf` meets the `others`, nearest first."""
+    path = tree.paths[leaf]
+    below = dict(zip(path[1:], path, strict=False))
+    found: dict[int, list[int]] = {}
+    for other in others:
+        if other == leaf:
+            continue
+        theirs = other
+        for node in tree.paths[other]:
+            if node in below:
+                break
+            theirs = node
+        found.setdefault(theirs, []).append(other)
+    return tuple(Sides(below[tree.parent[theirs]], theirs, tuple(leaves)) for theirs, leaves in found.items())
+
+
+def open_leaves(book: Book, taker: tuple[int, Charge], sides: Iterable[Sides]) -> Iterator[int]:
+    """Those leaves from which `taker` could have something, whatever it is charged; perhaps too many.
+
+    Most queues have nothing beyond their own, and where both sides borrow nothing goes from the smaller share
+    to the larger. Both are seen without a look at jobs.
+    """
+    slots = [slot for slot, _ in taker[1]]
+    total, entitled = book.total, book.tree.entitled
+    least: dict[int, int] = {}  # by the taker's side: shares up to this one are left alone
+    for mine, theirs, leaves in sides:
+        if not any(total[theirs][slot] > entitled[theirs][slot] for slot in slots):
+            continue
+        if mine not in least:
+            least[mine] = -1 if _is_within(book, taker, mine) else share_after(book, mine, taker[1])
+        if share_of(book, theirs) <= least[mine]:
+            continue
+        for leaf in leaves:
+            if leaf == theirs or _is_beyond(book, leaf, slots):
+                yield leaf
+
+
+def _is_beyond(book: Book, node: int, slots: list[int]) -> bool:
+    """Whether `node` has more than its own of any of `slots`."""
+    used, entitled = book.total[node], book.tree.entitled[node]
+    return any(used[slot] > entitled[slot] for slot in slots)
 
 
 def sides(tree: QueueTree, one: int, other: int) -> tuple[int, int]:

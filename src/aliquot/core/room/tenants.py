@@ -21,16 +21,22 @@ from aliquot.core.lifecycle import Phase
 from aliquot.core.placement.cells import I64
 from aliquot.core.queueing.quota import Charge
 from aliquot.core.records import JobRecord
-from aliquot.core.room.reclaim import Claim, Right
+from aliquot.core.room.reclaim import Claim, Right, Sides, sides_of
 from aliquot.core.settings import HOUR_MS, Preemption
 from aliquot.core.units import FULL
 
 _UNDER_WAY: Final = frozenset({Phase.STARTING, Phase.RUNNING})
 _NOT: Final = -1
+_HIGH: Final = 2**62
 
 
 class Tenant(NamedTuple):
-    """A job that could be stopped for somebody; `seats` are those that would be free then."""
+    """A job that could be stopped for somebody; `seats` are those that would be free then.
+
+    A job that can also go on narrower is several, one after the other, the widest first: each is what it
+    gives up beyond the one before it, so taking one takes those before it too. `keep` is the width at which
+    it then goes on (0: it is stopped), `charge` what it gives up in all so far, `part` what of that is new.
+    """
 
     job: JobId
     cost: int
@@ -40,6 +46,13 @@ class Tenant(NamedTuple):
     submitted: tuple[int, int] = (0, 0)  # (ms, sequence number): of equals the later goes first
     leaf: int = 0
     charge: Charge = ()
+    keep: int = 0
+    part: Charge | None = None
+
+    @property
+    def given(self) -> Charge:
+        """What is not charged any more beyond what the tenant before it gives."""
+        return self.charge if self.part is None else self.part
 
 
 class Tenants:
@@ -55,10 +68,33 @@ class Tenants:
             [numbers.setdefault((one.leaf, one.charge), len(numbers)) for one in tenants], np.int64
         )
         self.groups = list(numbers)
+        # by number: the one that has to be taken before it, or -1
+        self.before = [_NOT] * len(tenants)
+        self.numbers: dict[JobId, list[int]] = {}
+        self.lowest_of: dict[int, int] = {}  # priority, by leaf
+        for at, one in enumerate(tenants):
+            own = self.numbers.setdefault(one.job, [])
+            if own:
+                self.before[at] = own[-1]
+            own.append(at)
+            if one.priority < self.lowest_of.get(one.leaf, _HIGH):
+                self.lowest_of[one.leaf] = one.priority
+        self.has_parts = len(self.numbers) < len(tenants)
+        self.any_spot = bool(self.spot.any())
+        self.lowest = min(self.lowest_of.values(), default=_HIGH)
+        self._sides: dict[int, tuple[Sides, ...]] = {}
         self.entries = _entries(tenants)
 
+    def sides(self, claim: Claim) -> tuple[Sides, ...]:
+        """Where the queue of `claim` meets those of tenants."""
+        found = self._sides.get(claim.leaf)
+        if found is None:
+            found = sides_of(claim.book.tree, claim.leaf, self.lowest_of)
+            self._sides[claim.leaf] = found
+        return found
+
     def on(self, row: int) -> list[int]:
-        """Who holds something on `row`, by number."""
+        """Who holds something on `row`, by number; parts of one job in their order."""
         start, stop = np.searchsorted(self.entries[0], (row, row + 1))
         return [int(at) for at in self.entries[1][start:stop]]
 
@@ -92,8 +128,13 @@ def open_pool(
 
     Spot work first, then whose queue has most beyond its own, then lower priority; last resorts last.
     """
-    right, share = _rights(tenants, claim)
-    right, share = right[tenants.group], share[tenants.group]
+    if not is_any(tenants, rules, priority=priority, claim=claim):
+        nobody: I64 = np.full(len(tenants.all), _NOT, np.int64)
+        return Pool(tenants, nobody, nobody)
+    rights = _rights(tenants, claim)
+    by_group = [(_NOT, 0) if known is None else (int(known[0]), known[1]) for known in rights]
+    right: I64 = np.array([one for one, _ in by_group], np.int64)[tenants.group]
+    share: I64 = np.array([one for _, one in by_group], np.int64)[tenants.group]
     own = share == 0 if claim is None else _own(tenants, claim)[tenants.group]
     lower = tenants.priority < (priority or 0)
     may = np.where(own, lower & rules.lower_priority & (priority is not None), right >= 0)
@@ -111,6 +152,20 @@ def open_pool(
     return Pool(tenants, np.where(may, rank, _NOT), right)
 
 
+def is_any(tenants: Tenants, rules: Preemption, *, priority: int | None, claim: Claim | None) -> bool:
+    """Whether anybody might be had; looked at by queue, before anything is laid out by tenant.
+
+    False is sure, True is not.
+    """
+    if rules.spot and tenants.any_spot:
+        return True
+    if rules.lower_priority and priority is not None:
+        least = tenants.lowest if claim is None else tenants.lowest_of.get(claim.leaf, priority)
+        if least < priority:
+            return True
+    return claim is not None and bool(claim.open_leaves(tenants.sides(claim)))
+
+
 def victim_cost(record: JobRecord, now: int, rules: Preemption) -> int | None:
     """What is lost, in ms of one whole card, if the running job of `record` is stopped at `now`.
 
@@ -123,12 +178,31 @@ def victim_cost(record: JobRecord, now: int, rules: Preemption) -> int | None:
     stop, ran = record.job.stop, max(0, now - record.since_ms)
     if not stop.preemptible or ran < rules.least_run_ms:
         return None
-    lost = (ran % stop.checkpoint_ms if stop.checkpoint_ms else ran) + stop.restart_ms
+    lost = _unsaved_ms(record, now) + stop.restart_ms
     if record.evictions:
         if record.evictions >= rules.most_evictions and not record.job.spot:
             return None
         lost += record.evictions * (HOUR_MS * rules.again_milli // FULL)
     return _milli_cards(record) * lost // FULL
+
+
+def shrink_cost(record: JobRecord, left_milli: int, now: int) -> int:
+    """What is lost, in ms of one whole card, if the job of `record` goes on with `left_milli` of its cards.
+
+    All its cards stand still for a restart; an elastic job loses nothing else, a gang the work of those
+    members that go.
+    """
+    held = _milli_cards(record)
+    lost = held * record.job.stop.restart_ms
+    if record.job.elastic is None:
+        lost += (held - left_milli) * _unsaved_ms(record, now)
+    return lost // FULL
+
+
+def _unsaved_ms(record: JobRecord, now: int) -> int:
+    """Work since the last checkpoint; all of it where it makes none."""
+    ran, every = max(0, now - record.since_ms), record.job.stop.checkpoint_ms
+    return ran % every if every else ran
 
 
 def _milli_cards(record: JobRecord) -> int:
@@ -160,13 +234,12 @@ def _entries(tenants: Sequence[Tenant]) -> tuple[I64, I64, I64]:
     return table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy()
 
 
-def _rights(tenants: Tenants, claim: Claim | None) -> tuple[I64, I64]:
-    """[groups] (right, share) of those of other queues; -1: none."""
-    rights = [(Right.RANK, 0) if claim is None else claim.right(*group) for group in tenants.groups]
-    right = [_NOT if known is None else int(known[0]) for known in rights]
-    return np.array(right, np.int64), np.array(
-        [0 if known is None else known[1] for known in rights], np.int64
-    )
+def _rights(tenants: Tenants, claim: Claim | None) -> list[tuple[Right, int] | None]:
+    """[groups] (right, share) of those of other queues; None: none."""
+    if claim is None:
+        return [(Right.RANK, 0)] * len(tenants.groups)
+    may = {claim.leaf, *claim.open_leaves(tenants.sides(claim))}
+    return [claim.right(*group) if group[0] in may else None for group in tenants.groups]
 
 
 def _own(tenants: Tenants, claim: Claim) -> npt.NDArray[np.bool_]:

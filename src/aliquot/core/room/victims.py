@@ -22,7 +22,8 @@ from aliquot.core.jobs import Request
 from aliquot.core.placement.cells import Cells
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.room.gathering import Gathering
-from aliquot.core.room.ground import ALIKE_MS, Ground
+from aliquot.core.room.ground import Ground
+from aliquot.core.room.plot import ALIKE_MS
 from aliquot.core.room.reclaim import Claim, Right
 from aliquot.core.room.tenants import Pool, Tenant
 from aliquot.core.room.vacancy import Wish
@@ -88,10 +89,15 @@ def search(
         found: list[Found] = []
         for chosen in (pool,) if narrow is None else (narrow, pool):
             allowed = chosen.narrowed(chosen.right <= right)
-            account = None if claim is None else claim.copy(right)
+            if allowed.is_empty:
+                continue
+            account = None if claim is None else claim.up_to(right)
+            mark = 0 if account is None else account.mark()
             attempt = _Attempt(members, allowed, bench, account, most, each)
-            if not allowed.is_empty and attempt.run():
+            if attempt.run():
                 found.append(attempt.result())
+            if account is not None:
+                account.rollback(mark)
         if found:
             return _best_of(found)
     return None
@@ -128,7 +134,7 @@ def _helpful(pool: Pool, claim: Claim) -> Pool | None:
 
 
 def _order(found: Found) -> tuple[int, ...]:
-    return (found.worst, found.cost // ALIKE_MS, len(found.victims), found.cost)
+    return (found.worst, found.cost // ALIKE_MS, len({one.job for one in found.victims}), found.cost)
 
 
 class _Attempt:
@@ -197,7 +203,7 @@ class _Attempt:
 
         def place(at: int) -> tuple[object, ...]:
             one = ground.tenants.all[at]
-            given = max(1, sum(amount for _, amount in one.charge))
+            given = max(1, sum(amount for _, amount in one.given))
             return (
                 ground.rank[at],
                 one.cost * 1_000_000 // given,
@@ -208,10 +214,11 @@ class _Attempt:
 
         for at in sorted(ground.candidates, key=place):
             one = ground.tenants.all[at]
-            if at in ground.taken or not claim.helps(one.leaf, one.charge) or ground.take([at]) is not None:
+            parts = ground.with_those_before(at)
+            if not parts or not claim.helps(one.leaf, one.given) or ground.take(parts) is not None:
                 continue
-            for gathering in self._gatherings:
-                gathering.recount(at)
+            for part in parts:
+                self._recount(part)
             if claim.is_met():
                 return len(ground.taken) <= self._most
         return False
@@ -222,6 +229,8 @@ class _Attempt:
             if number == tries:
                 self._was_cut = True
                 return
+            if self._ground.is_held(at):
+                continue
             self._ground.spare(at)
             self._recount(at)
             if not is_enough():
@@ -257,8 +266,10 @@ class _Attempt:
         if len(self._ground.candidates) > TRIES:
             return False
         for at in sorted(self._ground.candidates, key=lambda at: self._ground.rank[at]):
-            if at not in self._ground.taken and self._ground.take([at]) is None:
-                self._recount(at)
+            parts = self._ground.with_those_before(at)
+            if parts and self._ground.take(parts) is None:
+                for part in parts:
+                    self._recount(part)
         return True
 
     def _is_lasting(self, claim: Claim) -> bool:
@@ -272,7 +283,7 @@ class _Attempt:
         ):
             if not self._ground.may_take(at):
                 return False
-        asked = {(one.leaf, one.charge) for one in self._victims() if not one.spot}
+        asked = {(one.leaf, one.charge) for one in self._victims() if not one.spot and not one.keep}
         return not any(claim.returns(leaf, charge) for leaf, charge in sorted(asked))
 
 

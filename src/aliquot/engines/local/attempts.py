@@ -30,6 +30,8 @@ class Attempt:
         self.job, self.number, self.members, self.retries = job, number, members, retries
         self.reason = ""
         self.cards: frozenset[CardId] = frozenset()
+        self.port: int | None = None  # on which its members may meet
+        self.lapses: list[str] = []  # limits that its cgroups did not take
         self._has_told_start = phase is not Phase.STARTING
         self._has_told_stop = phase is Phase.STOPPING
 
@@ -76,7 +78,9 @@ class Attempt:
 
     def _verdict(self, now: int) -> Event:
         """How the attempt went, once it is over."""
-        if not any(member.was_started for member in self.members) and self.reason in {"", GANG}:
+        # one that was told to run and of which nothing is left, as after a power cut, is lost, not refused
+        has_run = self._has_told_start or any(member.was_started for member in self.members)
+        if not has_run and self.reason in {"", GANG}:
             endings = [member.ending for member in self.members]
             refusals = [ending.text for ending in endings if ending is not None and ending.how == "refused"]
             if refusals or all(ending is None for ending in endings):

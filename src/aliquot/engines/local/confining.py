@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId
+from aliquot.core.units import format_memory
 from aliquot.engines.local.payload import Limits
 
 
@@ -63,6 +64,37 @@ def confine(
         others = sorted(path for card, path in grounds.devices.items() if card not in placement.cards)
         limits = replace(limits, denied_devices=tuple(others))
     return limits
+
+
+def find_lapses(
+    limits: Limits, placement: Placement | None, grounds: Grounds, missing: Mapping[str, str] | None
+) -> list[str]:
+    """What of `limits` and of the place is not in force, in words, each with its reason.
+
+    `missing`: control -> why the host lacks it; None: there are no cgroups, since we are not root.
+    `placement` None: not placed yet.
+    """
+    wanted: list[tuple[str, str]] = []
+    if limits.memory_mib is not None:
+        wanted.append(("memory", f"at most {format_memory(limits.memory_mib)} of host memory"))
+    if limits.cpu_milli is not None:
+        wanted.append(("cpu", f"at most {limits.cpu_milli / 1000:g} cores"))
+    if limits.pids is not None:
+        wanted.append(("pids", f"at most {limits.pids} processes"))
+    found = []
+    if placement is not None and placement.cards:
+        if len(grounds.cpus) > 1 and _nodes_of(placement, grounds):
+            wanted.append(("cpuset", "cores and memory beside its cards"))
+        if set(grounds.devices) - set(placement.cards):
+            wanted.append(("devices", "no access to other cards' device files"))
+        if not placement.whole:
+            share = f"{placement.vector.compute / 10:g} % of a card's compute"
+            found.append(f"{share}: booked, and nothing holds the job to it")
+    for control, what in wanted:
+        why = "the service was not started by root" if missing is None else missing.get(control, "")
+        if why:
+            found.append(f"{what}: {why}")
+    return found
 
 
 def _nodes_of(placement: Placement, grounds: Grounds) -> set[int]:

@@ -137,6 +137,9 @@ def _rebuild(path: Path, fresh: Path) -> int:
         for row in _rows(old, "SELECT * FROM snapshots WHERE seq >= ?", 0):
             if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
                 new.execute("INSERT INTO snapshots VALUES (?, ?, ?)", row)
+        for row in _rows(old, "SELECT * FROM documents WHERE seq >= ?", 0):
+            if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
+                new.execute("INSERT INTO documents VALUES (?, ?, ?)", row)
         for table, marks in (("payloads", "?, ?"), ("endings", "?, ?, ?")):
             for row in _rows(old, f"SELECT * FROM {table} WHERE job >= ?", ""):
                 if isinstance(row, tuple):

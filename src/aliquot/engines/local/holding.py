@@ -9,21 +9,29 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import Final
 
 from aliquot.engines.local.errors import JournalError, JournalLockedError, JournalReadOnlyError
 
+_LOOK_S: Final = 0.01
 _UNWRITABLE: Final = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
+PATIENCE_S: Final = 2.0
+"""A child that is begun has the lock too, until the kernel has replaced its program: a service that ends or
+is killed in that moment leaves it to the child."""
+
+
 class Holding:
-    """The lock on `path`. Raises JournalLockedError at once where another process has it."""
+    """The lock on `path`. Raises JournalLockedError where another process has it: at once while who took it
+    lives, else after a moment."""
 
     def __init__(self, path: Path) -> None:
         self._fd = _open(path)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._fd)
         except OSError as error:
             pid = _read_pid(self._fd)
             os.close(self._fd)
@@ -41,6 +49,23 @@ class Holding:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _lock(fd: int) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno != errno.EWOULDBLOCK or _lives(_read_pid(fd)) or time.monotonic() > end:
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
+
+
+def _lives(pid: int | None) -> bool:
+    return pid is not None and pid != os.getpid() and Path(f"/proc/{pid}").exists()
 
 
 def _open(path: Path) -> int:

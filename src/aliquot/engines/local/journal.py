@@ -36,6 +36,7 @@ from aliquot.engines.local.schema import checksum
 from aliquot.engines.local.snapshot import decode_world, encode_world
 
 SNAPSHOTS_KEPT: Final = 2
+DOCUMENTS_KEPT: Final = 4
 RECENT: Final = 256  # payloads and endings kept at hand
 _PAGE: Final = 500  # batches read at a time
 _FULL: Final = {sqlite3.SQLITE_FULL}
@@ -111,7 +112,12 @@ class SqliteJournal:
         """
         if not events:
             return
-        submitted = [event.job.id for event in events if isinstance(event, JobSubmitted)]
+        # the jobs of an array share one body, under the array's name
+        submitted = dict.fromkeys(
+            event.job.id if event.job.array is None else JobId(event.job.array.name)
+            for event in events
+            if isinstance(event, JobSubmitted)
+        )
         payloads = [(job, self._attached[job]) for job in submitted if job in self._attached]
         over = [(event.job, event.attempt) for event in events if isinstance(event, (Ended, StartRefused))]
         endings = [(*key, self._endings[key]) for key in over if key in self._endings]
@@ -135,20 +141,23 @@ class SqliteJournal:
         """Every event still kept, in order, as far as recorded now."""
         return self._events_between(0, self.position)
 
-    def resume(self, *, window: int = 2000) -> World:
+    def resume(self, *, window: int = 2000, half_life_ms: int = 0, quantile_milli: int = 0) -> World:
         """The world after everything recorded: the newest whole snapshot and the events behind it.
 
-        Raises JournalDamagedError where no snapshot can be read and the events before it are compacted away.
+        Half-life of past usage and quantile of learnt run times are what the service's settings say. Raises
+        JournalDamagedError where no snapshot can be read and the events before it are compacted away.
         """
+        how = {"window": window, "half_life_ms": half_life_ms, "quantile_milli": quantile_milli}
         with self._writing:
             rows = self._db.execute("SELECT seq, crc, body FROM snapshots ORDER BY seq DESC").fetchall()
         for seq, crc, body in rows:
-            if crc == checksum(seq, body) and (world := _try_decode(body, window)):
+            if crc == checksum(seq, body) and (world := _try_decode(body, **how)):
                 break
         else:
             self._check_whole()
-            seq, world = 0, World(window=window)
+            seq, world = 0, World(**how)
         world.apply_all(self._events_between(seq, self.position))
+        self._lay_out()
         return world
 
     # --- what lies beside them -------------------------------------------------------------------------
@@ -187,6 +196,20 @@ class SqliteJournal:
             self._recent.pop(job, None)
         for table in ("payloads", "endings"):
             self._write(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in jobs])
+
+    def keep_documents(self, body: bytes) -> None:
+        """Keep what the settings follow from; the one before stays beside it."""
+        newest = "(SELECT ifnull(max(seq), 0) FROM documents)"
+        with self._writing:
+            seq = 1 + int(self._db.execute(f"SELECT {newest}").fetchone()[0])
+        self._write("INSERT INTO documents VALUES (?, ?, ?)", [(seq, checksum(seq, body), body)])
+        self._write("DELETE FROM documents WHERE seq <= ?", [(seq - DOCUMENTS_KEPT,)])
+
+    def documents(self) -> bytes | None:
+        """What was kept last and is whole, or None."""
+        with self._writing:
+            rows = self._db.execute("SELECT seq, crc, body FROM documents ORDER BY seq DESC").fetchall()
+        return next((bytes(body) for seq, crc, body in rows if crc == checksum(seq, body)), None)
 
     def save(self, world: World) -> None:
         """Keep `world`, which is the fold of everything recorded, so that a restart begins there.
@@ -238,6 +261,17 @@ class SqliteJournal:
     def _last(self) -> int:
         newest = [f"(SELECT ifnull(max(seq), 0) FROM {table})" for table in ("batches", "snapshots")]
         return int(self._db.execute(f"SELECT max({', '.join(newest)})").fetchone()[0])
+
+    def _lay_out(self) -> None:
+        """Who resumes asks for what lies beside every job next: one look is quicker than thousands.
+
+        The next append puts most of it away again.
+        """
+        with self._writing:
+            rows = self._db.execute("SELECT job, body FROM payloads")
+            self._recent |= {job: bytes(body) for job, body in rows}
+            rows = self._db.execute("SELECT job, attempt, body FROM endings")
+            self._recent_endings |= {(job, attempt): bytes(body) for job, attempt, body in rows}
 
     def _check_whole(self) -> None:
         """Without a snapshot to begin with, the events must be there from the first."""
@@ -339,10 +373,10 @@ def _trim(recent: dict[Any, bytes]) -> None:
         del recent[next(iter(recent))]
 
 
-def _try_decode(body: bytes, window: int) -> World | None:
+def _try_decode(body: bytes, **how: int) -> World | None:
     """The world of a snapshot, or None where an older version of ours wrote another shape."""
     try:
-        return decode_world(body, window=window)
+        return decode_world(body, **how)
     except msgspec.MsgspecError:
         return None
 

@@ -20,16 +20,16 @@ from aliquot.core.lifecycle import HOLDING, Phase
 from aliquot.core.world import World
 from aliquot.engines.local.attempts import GANG, Attempt
 from aliquot.engines.local.cgroups import Cgroups
-from aliquot.engines.local.confining import Grounds, confine
+from aliquot.engines.local.confining import Grounds, confine, find_lapses
 from aliquot.engines.local.folders import Folder, all_folders, folders_of, quoted
 from aliquot.engines.local.leftovers import find_supervisors
 from aliquot.engines.local.members import Life, Member, end_stray
 from aliquot.engines.local.nursery import News, Nursery, await_end
 from aliquot.engines.local.orders import environment, spec_of
 from aliquot.engines.local.payload import Ending, Payload
+from aliquot.engines.local.ports import free_port
 
 TICK_MS: Final = 20
-NOTES: Final = 200  # kept; nobody reads more
 Keep = Callable[[JobId, int, Sequence[Ending | None]], None]
 Exports = Callable[[GrantId, Placement], Sequence[tuple[str, str]]]
 
@@ -130,6 +130,8 @@ class Launcher:
             return
         attempt = self._follow(job, number, len(placements))
         attempt.cards = cards
+        if len(placements) > 1:
+            attempt.port = free_port({other.port for other in self._live.values()}, f"{job} {number}")
         try:
             for member in attempt.members:
                 if member.life is Life.NEW:
@@ -198,10 +200,9 @@ class Launcher:
                 del self._live[job]  # its Start is still owed and comes again
                 starting.add(job)
                 continue
-            if record.phase is not Phase.STARTING:
-                for member in attempt.members:
-                    if member.life is Life.NEW:
-                        member.bury()
+            for member in attempt.members:
+                if member.life is Life.NEW:
+                    member.bury()  # it never will begin: of a gang, the others have been told where to meet
             self._settle(attempt)
         self._end_strays(starting)
 
@@ -230,6 +231,19 @@ class Launcher:
         """Attempts that are not over, by job."""
         return {job: attempt.number for job, attempt in self._live.items()}
 
+    def lapses(self, job: JobId, placements: Sequence[Placement]) -> tuple[str, ...]:
+        """What this host does not enforce of what the job is limited to or granted; each once.
+
+        Before it is placed, what is known by then. From any thread.
+        """
+        if (payload := self._payload_of(job)) is None:
+            return ()
+        missing, attempt = None if self.cgroups is None else self.cgroups.missing, self._live.get(job)
+        found = [] if attempt is None else list(attempt.lapses)
+        for member, placement in enumerate(placements or (None,)):
+            found += find_lapses(payload.limits_of(member), placement, self.grounds, missing)
+        return tuple(dict.fromkeys(found))
+
     def output_of(self, held: GrantId) -> Path:
         """Where the member's output goes unless its payload says so."""
         return self.places.output / quoted(held.job) / f"{held.attempt}.{held.member}.log"
@@ -256,11 +270,11 @@ class Launcher:
         """Raises OSError with nothing started."""
         name = member.folder.held
         if self.cgroups is not None:
-            limits = confine(payload.limits, held[name.member], self.grounds, self.cgroups.missing.keys())
+            asked, missing = payload.limits_of(name.member), self.cgroups.missing.keys()
+            limits = confine(asked, held[name.member], self.grounds, missing)
             member.group = self.cgroups.make(_group_name(name), limits)
-            self.notes += [f"{name.job}: not enforced: {what}" for what in member.group.unenforced]
-            del self.notes[:-NOTES]
-        env = environment(payload, held, name, self._exports(name, held[name.member]))
+            attempt.lapses += member.group.unenforced
+        env = environment(payload, held, name, self._exports(name, held[name.member]), attempt.port)
         spec = spec_of(payload, env, self.output_of(name), member.group)
         if self._nursery is None:
             self._nursery = Nursery(self.places.program, self.places.state)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from aliquot.control.arrays import array_of, index_of
 from aliquot.core.grants import Placement
 from aliquot.core.ids import GrantId
 from aliquot.engines.local.cgroups import Group
@@ -25,13 +26,19 @@ def mark_of(held: GrantId) -> str:
 
 
 def environment(
-    payload: Payload, placements: Sequence[Placement], held: GrantId, extra: Iterable[tuple[str, str]] = ()
+    payload: Payload,
+    placements: Sequence[Placement],
+    held: GrantId,
+    extra: Iterable[tuple[str, str]] = (),
+    port: int | None = None,
 ) -> dict[str, str]:
     """Of member `held`; what the engine says wins over what the job says.
 
-    `extra`: what drivers and the service add, such as the path of the report channel.
+    `extra`: what drivers and the service add, such as the path of the report channel. `port`: on which the
+    members of a gang may meet.
     """
     placement = placements[held.member]
+    index = index_of(held.job)
     return {
         "PATH": PATH,
         **dict(payload.env),
@@ -45,7 +52,26 @@ def environment(
         "ALIQUOT_MEMBERS": str(len(placements)),
         "ALIQUOT_CARD_MEMORY_MIB": str(placement.vector.memory) if placement.cards else "0",
         "ALIQUOT_CARD_COMPUTE_MILLI": str(placement.vector.compute) if placement.cards else "0",
+        **({} if index is None else {"ALIQUOT_ARRAY": array_of(held.job), "ALIQUOT_ARRAY_INDEX": str(index)}),
+        **({} if port is None else _meeting(held.member, len(placements), port)),
         MARK: mark_of(held),
+    }
+
+
+def _meeting(rank: int, size: int, port: int) -> dict[str, str]:
+    """How members find each other, in words of our own and in those of PyTorch's `env://`.
+
+    Each member sees its own cards only, so locally it is the first and only one.
+    """
+    return {
+        "ALIQUOT_RANK": str(rank),
+        "ALIQUOT_SIZE": str(size),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
     }
 
 

@@ -67,6 +67,11 @@ class Payload(msgspec.Struct, frozen=True):
     rlimits: tuple[tuple[str, int, int], ...] = ()  # such as ("nofile", soft, hard)
     time_ms: int | None = None
     retries: int = 0  # attempts after the first that may follow a failure
+    member_limits: tuple[Limits, ...] = ()  # of a gang whose members ask for different things
+
+    def limits_of(self, member: int) -> Limits:
+        """Those of one member."""
+        return self.member_limits[member] if member < len(self.member_limits) else self.limits
 
 
 class Ending(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from zlib import crc32
 from aliquot.engines.local.errors import JournalVersionError
 
 APPLICATION_ID: Final = 0x416C7174  # "Alqt", shown by `file`
-VERSION: Final = 2
+VERSION: Final = 3
 
 _BATCHES: Final = """
     CREATE TABLE batches (
@@ -29,7 +29,11 @@ _ENDINGS: Final = """
     CREATE TABLE endings (
         job TEXT, attempt INTEGER, body BLOB NOT NULL, PRIMARY KEY (job, attempt)
     ) WITHOUT ROWID"""
-TABLES: Final = (_BATCHES, _PAYLOADS, _SNAPSHOTS, _ENDINGS)
+_DOCUMENTS: Final = (
+    "CREATE TABLE documents (seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
+)
+_OF_2: Final = (_BATCHES, _PAYLOADS, _SNAPSHOTS, _ENDINGS)
+TABLES: Final = (*_OF_2, _DOCUMENTS)
 
 
 def checksum(seq: int, body: bytes) -> int:
@@ -65,7 +69,7 @@ def _create(db: sqlite3.Connection) -> None:
 
 def _to_2(db: sqlite3.Connection) -> None:
     """Version 1 had one table, `events (seq, body)`, one event a row, without checksums."""
-    for statement in TABLES:
+    for statement in _OF_2:
         db.execute(statement)
     for seq, body in db.execute("SELECT seq, body FROM events ORDER BY seq").fetchall():
         batch = b"[" + bytes(body) + b"]"
@@ -74,7 +78,13 @@ def _to_2(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA user_version = 2")
 
 
-MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: _to_2}
+def _to_3(db: sqlite3.Connection) -> None:
+    """Version 2 kept no documents: its services had built-in policies only."""
+    db.execute(_DOCUMENTS)
+    db.execute("PRAGMA user_version = 3")
+
+
+MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: _to_2, 2: _to_3}
 """From which version -> the step to the next."""
 
 

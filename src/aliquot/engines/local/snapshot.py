@@ -16,6 +16,6 @@ def encode_world(world: World) -> bytes:
     return _ENCODER.encode(image_of(world))
 
 
-def decode_world(image: bytes, *, window: int = 2000, half_life_ms: int = 0) -> World:
-    """The world of `image`. Raises msgspec.DecodeError where it cannot be read."""
-    return world_of(_DECODER.decode(image), window=window, half_life_ms=half_life_ms)
+def decode_world(image: bytes, **how: int) -> World:
+    """The world of `image`; `how` as `world_of` takes it. Raises msgspec.DecodeError if unreadable."""
+    return world_of(_DECODER.decode(image), **how)

@@ -16,7 +16,7 @@ from starlette.routing import Route as Path
 
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.views import Caller, Mistake
-from aliquot.core.errors import AliquotError, NotFoundError, SpecError, TemporaryError
+from aliquot.core.errors import AliquotError, DocumentError, NotFoundError, SpecError, TemporaryError
 from aliquot.interfaces.api.openapi import describe_api
 from aliquot.interfaces.api.output import Chunk
 from aliquot.interfaces.api.routes import ROUTES, Call, Desk, Route
@@ -89,6 +89,9 @@ async def _refuse(request: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     if isinstance(error, UnavailableError) and error.is_full:
         status = _FULL
+    if isinstance(error, DocumentError):
+        at = f"{error.file}:{error.line}" if error.line is not None else error.file
+        return _mistake(status, Mistake(f"{at}: {error.message}", error.field, error.hint))
     if isinstance(error, SpecError):
         return _mistake(status, Mistake(error.message, error.field, error.hint))
     return _mistake(status, Mistake(str(error)))

@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from aliquot.control.service import Service
 from aliquot.control.views import (
     Accepted,
     Caller,
     CardView,
+    Configuration,
     Done,
+    InForce,
     JobDetail,
     JobSummary,
     LiveExplanation,
@@ -24,6 +27,7 @@ from aliquot.control.views import (
 from aliquot.interfaces.api.bell import Bell
 from aliquot.interfaces.api.output import Chunk, read_chunk
 
+PATIENCE_S: Final = 1.0  # of a look ahead for whoever submits
 POLL_S: Final = 0.05  # how often a followed file is looked at
 _Patience = Annotated[float, msgspec.Meta(ge=0, le=60, description="Seconds to wait for it.")]
 
@@ -33,11 +37,22 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`over`: those that are over too. `mine`: the caller's only. `limit`: the newest so many."""
+    """`over`: those that are over too. `mine`: the caller's only. `limit`: the newest so many.
+
+    `fold`: one row for each array. `array`: only the jobs of that one.
+    """
 
     over: bool = True
     mine: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    fold: bool = False
+    array: str = ""
+
+
+class Submitting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`patience`: how long the answer may wait for a look ahead, where the job does not start at once."""
+
+    patience: _Patience = PATIENCE_S
 
 
 class Looking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,12 +115,15 @@ class Route(NamedTuple):
 
 
 async def _site(desk: Desk, call: Call) -> Site:
-    return desk.site
+    notes = (*desk.site.notes, *desk.service.notes)
+    return replace(desk.site, policy=desk.service.rules.policy, notes=notes)
 
 
 async def _submit(desk: Desk, call: Call) -> Accepted:
+    query: Submitting = call.query
     job = await asyncio.wrap_future(desk.service.submit(call.caller, call.body))
-    return Accepted(job)
+    await _foresee(desk, job, query.patience)
+    return desk.service.accepted(job)
 
 
 async def _submit_all(desk: Desk, call: Call) -> list[Accepted]:
@@ -117,10 +135,19 @@ async def _submit_all(desk: Desk, call: Call) -> list[Accepted]:
     return accepted
 
 
+async def _foresee(desk: Desk, job: str, patience: float) -> None:
+    """Wait until a look ahead has seen `job`, where it waits."""
+    if patience and not desk.service.is_foreseen(job):
+        desk.service.look_ahead()
+        await desk.bell.until(lambda: desk.service.is_foreseen(job), patience)
+
+
 async def _jobs(desk: Desk, call: Call) -> list[JobSummary]:
     query: Listing = call.query
     owner = call.caller.uid if query.mine else None
-    return desk.service.jobs(over=query.over, owner=owner, most=query.limit)
+    return desk.service.jobs(
+        over=query.over, owner=owner, most=query.limit, folded=query.fold, array=query.array
+    )
 
 
 async def _job(desk: Desk, call: Call) -> JobDetail:
@@ -161,7 +188,9 @@ async def _output(desk: Desk, call: Call) -> Chunk:
 
 
 async def _explain(desk: Desk, call: Call) -> LiveExplanation:
-    return await asyncio.wrap_future(desk.service.explain(call.path["job"]))
+    job = call.path["job"]
+    await _foresee(desk, job, PATIENCE_S)
+    return await asyncio.wrap_future(desk.service.explain(job))
 
 
 async def _gpus(desk: Desk, call: Call) -> list[CardView]:
@@ -170,6 +199,15 @@ async def _gpus(desk: Desk, call: Call) -> list[CardView]:
 
 async def _queues(desk: Desk, call: Call) -> list[QueueView]:
     return desk.service.queues()
+
+
+async def _rules(desk: Desk, call: Call) -> InForce:
+    desk.service.must_administer(call.caller)  # documents may say more than everyone should know
+    return desk.service.in_force()
+
+
+async def _apply(desk: Desk, call: Call) -> InForce:
+    return await asyncio.wrap_future(await asyncio.to_thread(desk.service.apply, call.caller, call.body))
 
 
 async def _drain(desk: Desk, call: Call) -> Done:
@@ -182,7 +220,7 @@ ROUTES: Final = (
     Route("GET", "/v1", _site, "What serves here.", Site),
     Route(
         "POST", "/v1/jobs", _submit, "Submit a job; it is on the disk when this is answered.", Accepted,
-        body=Submission, status=201,
+        query=Submitting, body=Submission, status=201,
     ),
     Route(
         "POST", "/v1/batches", _submit_all, "Submit many jobs, all or none.", list[Accepted],
@@ -199,5 +237,11 @@ ROUTES: Final = (
     Route("GET", "/v1/jobs/{job}/explain", _explain, "Why a job is where it is.", LiveExplanation),
     Route("GET", "/v1/gpus", _gpus, "Cards and who holds what.", list[CardView]),
     Route("GET", "/v1/queues", _queues, "Queues, what waits and runs in them.", list[QueueView]),
-    Route("POST", "/v1/nodes/{node}/drain", _drain, "No new work, or work again.", Done, body=Drain),
+    Route(
+        "POST", "/v1/nodes/{node}/drain", _drain,
+        "No new work for a node, or work again; of a card that is out for an error, work again.", Done,
+        body=Drain,
+    ),
+    Route("GET", "/v1/rules", _rules, "The documents and the policy that the service goes by.", InForce),
+    Route("PUT", "/v1/rules", _apply, "Go by other documents from now on.", InForce, body=Configuration),
 )  # fmt: skip  # one row per route

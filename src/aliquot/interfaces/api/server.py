@@ -45,16 +45,25 @@ class _Server(uvicorn.Server):
         yield
 
 
-def serve(service: Service, path: Path, site: Site, on_ready: Callable[[], None], *, mode: int) -> None:
+def serve(
+    service: Service,
+    path: Path,
+    site: Site,
+    on_ready: Callable[[], None],
+    *,
+    mode: int,
+    reread: Callable[[Service], None] | None = None,
+) -> None:
     """Start `service` and answer for it at `path` until SIGTERM or SIGINT; then stop it. Jobs go on.
 
-    `mode`: permissions of the socket. Raises SpecError where `path` cannot be listened on, UnavailableError
+    `mode`: permissions of the socket. `reread`: done on SIGHUP, in a thread; None: SIGHUP ends it too.
+    Raises SpecError where `path` cannot be listened on, UnavailableError
     where the service could not go on by itself.
     """
     sys.setswitchinterval(SWITCH_S)
     listening = listen(path, mode)
     try:
-        asyncio.run(_serve(service, listening, site, on_ready))
+        asyncio.run(_serve(service, listening, site, on_ready, reread))
     finally:
         listening.close()
         path.unlink(missing_ok=True)
@@ -95,7 +104,11 @@ def caller_of(connection: socket.socket) -> Caller:
 
 
 async def _serve(
-    service: Service, listening: socket.socket, site: Site, on_ready: Callable[[], None]
+    service: Service,
+    listening: socket.socket,
+    site: Site,
+    on_ready: Callable[[], None],
+    reread: Callable[[Service], None] | None,
 ) -> None:
     bell = Bell()
     app = make_app(Desk(service, bell, site))
@@ -115,8 +128,10 @@ async def _serve(
             loop.call_soon_threadsafe(leave)
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, leave)
+    if reread is not None:
+        loop.add_signal_handler(signal.SIGHUP, loop.run_in_executor, None, reread, service)
     service.on_change = change
     service.start()
     try:

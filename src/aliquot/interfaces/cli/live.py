@@ -5,7 +5,6 @@ Each reads its options, asks through `control.live` and prints what comes back; 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +15,13 @@ import typer
 from aliquot.interfaces.cli.help import Command, examples
 from aliquot.interfaces.cli.live_options import (
     AllFlag,
+    ArrayOption,
     CheckpointFlag,
     CommandArgument,
     ComputeOption,
     CoresOption,
     DetachFlag,
+    EachFlag,
     EnvOption,
     EveryOption,
     FlopsOption,
@@ -31,35 +32,35 @@ from aliquot.interfaces.cli.live_options import (
     IdsArgument,
     JobFiles,
     KeyOption,
-    LivePolicyOption,
+    MemberOption,
+    MembersOption,
     MemoryOption,
     MineFlag,
     NameOption,
-    NodeArgument,
     OnceFlag,
     PriorityOption,
     QueueOption,
     RetriesOption,
-    SimulateOption,
     SocketOption,
-    StateOption,
     StepOption,
     TimeOption,
     TokensOption,
-    ToleranceOption,
-    WatchOption,
 )
+from aliquot.interfaces.cli.live_service import add_apply, add_drains, add_up
 from aliquot.interfaces.cli.options import JsonFlag
 
 if TYPE_CHECKING:
-    from aliquot.control.live import Live, Ready
+    from aliquot.control.live import Live
+    from aliquot.control.views import Accepted
 
 LIVE_EXPLAIN: Final = "why"
+PATIENCE_S: Final = 1.0  # of whoever submits, to be told when it starts
+FEW: Final = 10  # documents; of more only those with bounds are worth the wait
 
 
 def add_live_commands(app: typer.Typer, live: Callable[[], Live]) -> None:
     """All of them, in the order in which one meets them."""
-    _add_up(app, live)
+    add_up(app, live)
     _add_run(app, live)
     _add_submit(app, live)
     _add_jobs(app, live)
@@ -70,7 +71,8 @@ def add_live_commands(app: typer.Typer, live: Callable[[], Live]) -> None:
     _add_top(app, live)
     _add_report(app)
     _add_why(app, live)
-    _add_drains(app, live)
+    add_drains(app, live)
+    add_apply(app, live)
 
 
 def spell_explain(arguments: Sequence[str]) -> list[str]:
@@ -80,43 +82,8 @@ def spell_explain(arguments: Sequence[str]) -> list[str]:
         return words
     own = [word for before, word in pairwise(words) if before != "--socket"]
     others = [word for word in own if not word.startswith("-")]
-    is_live = len(others) == 1 and others[0].isdigit() and not Path(others[0]).exists()
+    is_live = len(others) == 1 and others[0].replace("_", "", 1).isdigit() and not Path(others[0]).exists()
     return [LIVE_EXPLAIN, *words[1:]] if is_live else words
-
-
-def _add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
-    @app.command(
-        cls=Command,
-        short_help="Serve this machine's cards: take jobs, run them, give the cards back.",
-        epilog=examples("aliquot up", "aliquot up --simulate a100-40x8 --state /tmp/site"),
-    )
-    def up(
-        simulate: SimulateOption = None,
-        state: StateOption = None,
-        socket: SocketOption = None,
-        policy: LivePolicyOption = None,
-        watch: WatchOption = None,
-        tolerance: ToleranceOption = None,
-    ) -> None:
-        """Serve this machine's cards in the foreground until stopped.
-
-        Jobs outlive the service: stop it, start it again, and it takes up what runs. Started by root it runs
-        each job as the user who submitted it; by anyone else, only one's own.
-        """
-        from aliquot.control.live import ServeAsk
-
-        live().serve(ServeAsk(simulate, state, socket, policy, watch, tolerance), _say_ready)
-        typer.echo("stopped; jobs that run go on, and are taken up by the next 'aliquot up'", err=True)
-
-
-def _say_ready(ready: Ready) -> None:
-    site = ready.site
-    for note in site.notes:
-        typer.echo(f"note: {note}", err=True)
-    cards = "1 card" if site.cards == 1 else f"{site.cards} cards"
-    typer.echo(f"aliquot {site.version} serves {cards} of {', '.join(site.nodes)} (driver {site.driver})")
-    typer.echo(f"listening at {ready.socket}; policy {site.policy}")
-    sys.stdout.flush()
 
 
 def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
@@ -143,6 +110,8 @@ def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
         name: NameOption = "",
         env: EnvOption = None,
         key: KeyOption = "",
+        array: ArrayOption = None,
+        members: MembersOption = 1,
         detach: DetachFlag = False,
         socket: SocketOption = None,
     ) -> None:
@@ -152,18 +121,29 @@ def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
         while it runs. The job has the folder and the environment this was called with.
         """
         from aliquot.interfaces.cli.live_asks import RunAsk, submission
-        from aliquot.interfaces.cli.live_run import run_job
+        from aliquot.interfaces.cli.live_run import run_array, run_job
 
         asked = RunAsk(
-            gpus, memory, compute, cpu, host_memory, queue, priority, time, retries, name, env or [], key
-        )
-        doors = live()
-        remote = doors.connect(socket)
-        job = remote.submit(submission(command, asked, doors.environment(), Path.cwd()))
+            gpus, memory, compute, cpu, host_memory, queue, priority, time, retries, name, env or [], key,
+            array, members,
+        )  # fmt: skip  # two lines read better than fourteen
+        remote = live().connect(socket)
+        wanted = submission(command, asked, live().environment(), Path.cwd())
         if detach:
-            typer.echo(job)
+            told = remote.submit_and_see(wanted)
+            say_outlook(told)
+            typer.echo(told.id)
             return
-        raise typer.Exit(run_job(remote, job))
+        job = remote.submit(wanted)  # at once: from here on signals are for the job
+        raise typer.Exit(run_job(remote, job) if array is None else run_array(remote, job))
+
+
+def say_outlook(told: Accepted) -> None:
+    """On standard error: what is known of a job that was just accepted, where that is worth a line."""
+    from aliquot.interfaces.cli.live_text import accepted_lines
+
+    for line in accepted_lines(told):
+        typer.echo(line, err=True)
 
 
 def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
@@ -175,27 +155,26 @@ def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
     def submit(files: JobFiles, socket: SocketOption = None, json: JsonFlag = False) -> None:
         """Submit the jobs of FILE..., documents of kind Job with a command, and print their ids.
 
-        All are read before the first is submitted. Whether bounds (startBy, finishBy, speedFloor) can be met
-        is said on standard error.
+        All are read before the first is submitted. When they are expected to start and whether bounds
+        (startBy, finishBy, speedFloor) can be met is said on standard error.
         """
         from aliquot.interfaces.cli.live_asks import BOUNDS, in_this_folder, with_ids
-        from aliquot.interfaces.cli.live_text import print_json, promised_lines
+        from aliquot.interfaces.cli.live_text import print_json
 
         doors = live()
         asked = [in_this_folder(job, doors.environment(), Path.cwd()) for job in doors.read_jobs(files)]
         remote = doors.connect(socket)
-        ids: list[str] = []
+        answers: list[Accepted] = []
         id_of: dict[str, str] = {}
         for job in asked:
-            ids.append(remote.submit(with_ids(job, id_of)))
-            id_of[job.name] = ids[-1]
+            patience = PATIENCE_S if len(asked) <= FEW or BOUNDS & job.spec.keys() else 0
+            answers.append(remote.submit_and_see(with_ids(job, id_of), patience=patience))
+            id_of[job.name] = answers[-1].id
             if not json:
-                typer.echo(ids[-1])
-            if BOUNDS & job.spec.keys():
-                for line in promised_lines(remote.explain(ids[-1])):
-                    typer.echo(f"job {ids[-1]}: {line}", err=True)
+                typer.echo(answers[-1].id)
+            say_outlook(answers[-1])
         if json:
-            print_json(ids)
+            print_json(answers)
 
 
 def _add_jobs(app: typer.Typer, live: Callable[[], Live]) -> None:
@@ -205,38 +184,56 @@ def _add_jobs(app: typer.Typer, live: Callable[[], Live]) -> None:
         epilog=examples("aliquot jobs", "aliquot jobs --all --mine --json"),
     )
     def jobs(
-        all_: AllFlag = False, mine: MineFlag = False, socket: SocketOption = None, json: JsonFlag = False
+        all_: AllFlag = False,
+        mine: MineFlag = False,
+        each: EachFlag = False,
+        socket: SocketOption = None,
+        json: JsonFlag = False,
     ) -> None:
-        """List the jobs that wait or run, in the order in which they were submitted."""
+        """List the jobs that wait or run, in the order in which they were submitted; an array on one line."""
         from aliquot.interfaces.cli.live_text import job_lines, show
 
-        show(live().connect(socket).jobs(over=all_, mine=mine), job_lines, as_json=json)
+        show(live().connect(socket).jobs(over=all_, mine=mine, fold=not each), job_lines, as_json=json)
 
 
 def _add_job(app: typer.Typer, live: Callable[[], Live]) -> None:
     @app.command(cls=Command, short_help="Show one job.", epilog=examples("aliquot job 12"))
     def job(id_: IdArgument, socket: SocketOption = None, json: JsonFlag = False) -> None:
-        """Show all about one job: what it asked for, its attempts, what it held, how it ended."""
-        from aliquot.interfaces.cli.live_text import detail_lines, show
+        """Show all about one job: what it asked for, its attempts, what it held, how it ended.
 
-        show(live().connect(socket).job(id_), detail_lines, as_json=json)
+        Of an array its jobs are listed.
+        """
+        from aliquot.interfaces.cli.live_asks import tasks_of
+        from aliquot.interfaces.cli.live_text import detail_lines, job_lines, show
+
+        remote = live().connect(socket)
+        tasks = tasks_of(remote, id_)
+        if tasks is None:
+            show(remote.job(id_), detail_lines, as_json=json)
+        else:
+            show(tasks, job_lines, as_json=json)
 
 
 def _add_logs(app: typer.Typer, live: Callable[[], Live]) -> None:
     @app.command(
         cls=Command, short_help="Print what a job has printed.", epilog=examples("aliquot logs -f 12")
     )
-    def logs(id_: IdArgument, follow: FollowFlag = False, socket: SocketOption = None) -> None:
-        """Print what a job has printed so far; with --follow, go on until it is over."""
+    def logs(
+        id_: IdArgument, follow: FollowFlag = False, member: MemberOption = None, socket: SocketOption = None
+    ) -> None:
+        """Print what a job has printed so far; with --follow, go on until it is over.
+
+        Lines of a job of several members begin with the member's number.
+        """
         from aliquot.interfaces.cli.live_run import print_output
 
-        print_output(live().connect(socket), id_, follow=follow)
+        print_output(live().connect(socket), id_, follow=follow, member=member)
 
 
 def _add_endings(app: typer.Typer, live: Callable[[], Live]) -> None:
     @app.command(cls=Command, short_help="Give jobs up.", epilog=examples("aliquot cancel 12 13"))
     def cancel(ids: IdsArgument, socket: SocketOption = None) -> None:
-        """Give jobs up: what runs is ended, with TERM first, and KILL after its grace."""
+        """Give jobs, or whole arrays, up: what runs is ended, with TERM first, and KILL after its grace."""
         remote = live().connect(socket)
         for job in ids:
             remote.cancel(job)
@@ -264,7 +261,8 @@ def _add_sites(app: typer.Typer, live: Callable[[], Live]) -> None:
     @app.command(cls=Command, short_help="List queues.", epilog=examples("aliquot queues"))
     def queues(socket: SocketOption = None, json: JsonFlag = False) -> None:
         """List the queues, what waits and what runs in each."""
-        from aliquot.interfaces.cli.live_text import queue_lines, show
+        from aliquot.interfaces.cli.live_queues import queue_lines
+        from aliquot.interfaces.cli.live_text import show
 
         show(live().connect(socket).queues(), queue_lines, as_json=json)
 
@@ -320,20 +318,3 @@ def _add_why(app: typer.Typer, live: Callable[[], Live]) -> None:
         from aliquot.interfaces.cli.live_text import explanation_lines, show
 
         show(live().connect(socket).explain(id_), explanation_lines, as_json=json)
-
-
-def _add_drains(app: typer.Typer, live: Callable[[], Live]) -> None:
-    def turn(node: str | None, socket: Path | None, *, drained: bool) -> None:
-        remote = live().connect(socket)
-        for name in [node] if node is not None else remote.site().nodes:
-            remote.drain(name, drained=drained)
-
-    @app.command(cls=Command, short_help="Take no new work.", epilog=examples("aliquot drain"))
-    def drain(node: NodeArgument = None, socket: SocketOption = None) -> None:
-        """Start no new job on a node; what runs goes on."""
-        turn(node, socket, drained=True)
-
-    @app.command(cls=Command, short_help="Take work again.", epilog=examples("aliquot undrain"))
-    def undrain(node: NodeArgument = None, socket: SocketOption = None) -> None:
-        """Start jobs on a node again."""
-        turn(node, socket, drained=False)

@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from aliquot.control.views import Submission
+from aliquot.control.live import Remote
+from aliquot.control.views import JobSummary, Submission
 from aliquot.core.errors import SpecError
 from aliquot.reporting import CHANNEL, report
 
@@ -32,6 +33,8 @@ class RunAsk(NamedTuple):
     name: str
     env: Sequence[str]
     key: str = ""
+    array: str | None = None
+    members: int = 1
 
 
 def submission(
@@ -48,6 +51,8 @@ def submission(
         "memory": asked.host_memory,
         "queue": asked.queue,
         "priority": asked.priority,
+        "array": asked.array,
+        "members": asked.members if asked.members > 1 else None,
     }
     return Submission(
         command=tuple(command),
@@ -65,6 +70,14 @@ def in_this_folder(asked: Submission, environment: Mapping[str, str], folder: Pa
     """A job of a document, with the shell's environment under its own and its folder below this one."""
     cwd = folder / (asked.cwd if asked.cwd != "/" else "")
     return replace(asked, cwd=str(cwd), env={**_passed(environment), **asked.env})
+
+
+def tasks_of(remote: Remote, id_: str) -> list[JobSummary] | None:
+    """The jobs of the array `id_`; None where it is none."""
+    if not id_.isdigit():
+        return None
+    rows = remote.jobs(array=id_)
+    return None if [row.id for row in rows] == [id_] else rows
 
 
 def send_report(step: str | None, tokens: str | None, flops: str | None, *, checkpoint: bool) -> str:

@@ -46,7 +46,8 @@ LivePolicyOption = Annotated[
         "-p",
         metavar="NAME",
         rich_help_panel=SERVICE,
-        help="A built-in policy; if absent, future-packing.",
+        help="A policy of the documents or a built-in one; if absent, the documents' first, else "
+        "future-packing.",
     ),
 ]
 WatchOption = Annotated[
@@ -66,6 +67,26 @@ ToleranceOption = Annotated[
         rich_help_panel=SERVICE,
         help="How long a job may use more memory of a card than it was granted, before it is ended; if "
         "absent, 10s.",
+    ),
+]
+ConfigOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        rich_help_panel=SERVICE,
+        help="Documents that it goes by: queues, policies, slice classes; once for each file or folder.",
+    ),
+]
+ConfigFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[FILE]...", show_default=False, help="The same as --config."),
+]
+ApplyFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[FILE]...", show_default=False, help="Documents of queues, policies, slice classes, rates."
     ),
 ]
 CommandArgument = Annotated[
@@ -137,6 +158,32 @@ KeyOption = Annotated[
         help="What you submit again under the same key is the same job, never a second one.",
     ),
 ]
+ArrayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--array",
+        "-A",
+        metavar="INDICES",
+        rich_help_panel=HOW,
+        help="One job for each index, such as 0-99%10: a hundred, at most ten at once; each finds its own in "
+        "ALIQUOT_ARRAY_INDEX.",
+    ),
+]
+MembersOption = Annotated[
+    int,
+    typer.Option(
+        "--members",
+        min=1,
+        metavar="N",
+        rich_help_panel=ASKED,
+        help="N processes with cards of their own, which start and end together.",
+    ),
+]
+MemberOption = Annotated[
+    int | None,
+    typer.Option("--member", min=0, metavar="N", help="Of one member only; if absent, of all."),
+]
+EachFlag = Annotated[bool, typer.Option("--each", "-e", help="A row for each job of an array.")]
 DetachFlag = Annotated[
     bool, typer.Option("--detach", "-d", rich_help_panel=HOW, help="Print the job's id and do not wait.")
 ]
@@ -170,6 +217,14 @@ IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", show_default=
 NodeArgument = Annotated[
     str | None,
     typer.Argument(metavar="[NODE]", show_default=False, help="A node's name; if absent, all."),
+]
+PlaceArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NODE|CARD]",
+        show_default=False,
+        help="A node's name, or a card's UUID or number; if absent, all nodes.",
+    ),
 ]
 JobFiles = Annotated[
     list[Path],

@@ -18,14 +18,18 @@ import typer
 
 from aliquot.control.errors import UnavailableError
 from aliquot.control.live import OutputPiece, Remote
-from aliquot.control.views import JobDetail
+from aliquot.control.views import JobDetail, JobSummary
 from aliquot.core.errors import AliquotError
-from aliquot.interfaces.cli.live_text import waiting_line
+from aliquot.interfaces.cli.live_asks import tasks_of
+from aliquot.interfaces.cli.live_text import WHEN, counts_of, waiting_line
 
 POLL_S: Final = 20.0
 AWAY_S: Final = 60.0
 GIVEN_UP: Final = 130
 UNKNOWN: Final = 1
+GANG: Final = "gang"  # the reason of members that end since another did
+ARRAY_S: Final = 1.0  # between two looks at an array
+MEMBERS_S: Final = 0.2  # between two looks at the output of members
 PENDING: Final = "pending"
 _PASSED: Final = (
     signal.SIGINT,
@@ -51,30 +55,84 @@ def run_job(remote: Remote, job: str) -> int:
     return code
 
 
-def print_output(remote: Remote, job: str, *, follow: bool) -> None:
-    """What `job` has printed, to standard output as it is; to its end if `follow`."""
+def run_array(remote: Remote, array: str) -> int:
+    """Stay with all jobs of `array`, and say how many are how far; the exit code of the first that failed."""
+    said = ""
+    with _passing_signals(remote, array):
+        while True:
+            (row,) = _patiently(lambda: remote.jobs(array=array, fold=True))
+            line = f"array {array}: {counts_of(row)}"
+            if line != said:
+                typer.echo(line, err=True)
+                said = line
+            if row.over_ms is not None:
+                break
+            time.sleep(ARRAY_S)
+    return _worst(_patiently(lambda: remote.jobs(array=array)))
+
+
+def print_output(remote: Remote, job: str, *, follow: bool, member: int | None = None) -> None:
+    """What `job` has printed, to standard output as it is; to its end if `follow`.
+
+    Of a job of several members and without `member`, all of it, each line behind its member's number.
+    """
+    size = _patiently(lambda: remote.job(job)).job.members if member is None else 1
+    if size > 1:
+        _print_all(remote, job, size, follow=follow)
+        return
     piece = OutputPiece(b"", 0, 0, is_over=False)
     while not piece.is_over:
         timeout = POLL_S if follow else 0
-        piece = _patiently(partial(remote.output, job, offset=piece.offset, file=piece.file, timeout=timeout))
+        ask = partial(remote.output, job, member=member or 0, timeout=timeout)
+        piece = _patiently(partial(ask, offset=piece.offset, file=piece.file))
         sys.stdout.buffer.write(piece.body)
         sys.stdout.flush()
         if not piece.body and not follow:
             return
 
 
+def _print_all(remote: Remote, job: str, size: int, *, follow: bool) -> None:
+    """Member after member, again and again; a line is printed once it is whole, or there is no more."""
+    pieces = [OutputPiece(b"", 0, 0, is_over=False) for _ in range(size)]
+    rests = [b""] * size
+    while True:
+        came = False
+        for member in range(size):
+            if pieces[member].is_over:
+                continue
+            ask = partial(remote.output, job, member=member)
+            piece = _patiently(partial(ask, offset=pieces[member].offset, file=pieces[member].file))
+            *lines, rests[member] = (rests[member] + piece.body).split(b"\n")
+            if (piece.is_over or (not follow and not piece.body)) and rests[member]:
+                lines, rests[member] = [*lines, rests[member]], b""
+            for line in lines:
+                sys.stdout.buffer.write(b"%d: %s\n" % (member, line))
+            came = came or bool(piece.body)
+            pieces[member] = piece
+        sys.stdout.flush()
+        if all(piece.is_over for piece in pieces) or (not came and not follow):
+            return
+        if not came:
+            time.sleep(MEMBERS_S)
+
+
 def wait_for(remote: Remote, jobs: Sequence[str]) -> int:
-    """Until all are over; the exit code of the first that failed, or 0."""
-    codes = [exit_code(_await_end(remote, job)) for job in jobs]
+    """Until all, jobs and arrays, are over; the exit code of the first that failed, or 0."""
+    codes = [_await_code(remote, job) for job in jobs]
     return next((code for code in codes if code), 0)
 
 
 def exit_code(detail: JobDetail) -> int:
     """The job's own; where it has none, 0 for a success, 130 where it was given up, else 1."""
-    status = detail.job.exit_status
+    return code_of(detail.job)
+
+
+def code_of(job: JobSummary) -> int:
+    """The same of its row."""
+    status = job.exit_status
     if status is not None:
-        return status if status or detail.job.phase == "succeeded" else UNKNOWN
-    return {"succeeded": 0, "cancelled": GIVEN_UP}.get(detail.job.phase, UNKNOWN)
+        return status if status or job.phase == "succeeded" else UNKNOWN
+    return {"succeeded": 0, "cancelled": GIVEN_UP}.get(job.phase, UNKNOWN)
 
 
 def ending_line(detail: JobDetail) -> str:
@@ -82,12 +140,29 @@ def ending_line(detail: JobDetail) -> str:
     exits = [
         ending for ending in (detail.attempts[-1].exits if detail.attempts else ()) if ending is not None
     ]
-    why = next((ending.reason or ending.text for ending in exits if ending.reason or ending.text), "")
+    # of a gang most are ended because of one: what ended that one is of interest
+    whys = [ending.reason or ending.text for ending in exits if ending.reason != GANG]
+    why = next((why for why in whys if why), "")
     if detail.job.phase == "succeeded":
         return ""
     if not why and detail.job.exit_status is not None:
         return ""
     return f"job {detail.job.id} {detail.job.phase}{f': {why}' if why else ''}"
+
+
+def _await_code(remote: Remote, job: str) -> int:
+    """The exit code of a job, or of the first job of an array that failed, once all is over."""
+    tasks = _patiently(lambda: tasks_of(remote, job))
+    if tasks is None:
+        return exit_code(_await_end(remote, job))
+    codes = [exit_code(_await_end(remote, task.id)) for task in tasks if task.over_ms is None]
+    return _worst(_patiently(lambda: remote.jobs(array=job))) or next((code for code in codes if code), 0)
+
+
+def _worst(tasks: Sequence[JobSummary]) -> int:
+    """The exit code of the first that did not succeed, or 0."""
+    codes = [code_of(task) for task in tasks]
+    return next((code for code in codes if code), 0)
 
 
 def _await_turn(remote: Remote, job: str) -> None:
@@ -96,9 +171,9 @@ def _await_turn(remote: Remote, job: str) -> None:
     detail = _patiently(lambda: remote.job(job, phase=PENDING, timeout=0.5))
     while detail.job.phase == PENDING:
         line = _patiently(lambda: waiting_line(remote.explain(job)))
-        if line and line != said:
+        if line and line.partition(WHEN)[0] != said:
             typer.echo(line, err=True)
-            said = line
+            said = line.partition(WHEN)[0]  # when it starts is another with every look
         detail = _patiently(lambda: remote.job(job, phase=PENDING, timeout=2))
 
 

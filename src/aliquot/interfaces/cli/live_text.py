@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 import typer
 
 from aliquot.control.views import (
+    Accepted,
     AttemptView,
     CardView,
+    InForce,
     JobDetail,
     JobSummary,
     LiveExplanation,
     Progress,
-    QueueView,
 )
 from aliquot.core.steps import Gate
-from aliquot.core.units import FULL, format_memory, format_ms
+from aliquot.core.units import format_memory, format_ms
 from aliquot.interfaces.cli.gates import GATES, gate_lines
 
+WHEN: Final = "; expected to start"
 _T = TypeVar("_T")
 
 
@@ -51,10 +53,40 @@ def job_lines(jobs: Sequence[JobSummary]) -> list[str]:
         since = job.over_ms or job.started_ms or job.submitted_ms
         status = "" if job.exit_status is None else str(job.exit_status)
         rows.append(
-            (job.id, job.name, job.user, job.queue, str(job.priority), str(job.cards), job.phase,
+            (job.id, job.name, job.user, job.queue, str(job.priority), str(job.cards), counts_of(job),
              _age(now - since), status, starts_in(job.expected, now))
         )  # fmt: skip  # as the heading
-    return _columns(rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows])
+    return columns(rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows])
+
+
+def counts_of(job: JobSummary) -> str:
+    """Its phase; of an array how many are how far, such as `3 running, 97 pending`."""
+    if job.counts is None:
+        return job.phase
+    return ", ".join(f"{count} {phase}" for phase, count in job.counts.items())
+
+
+def accepted_lines(told: Accepted) -> Iterator[str]:
+    """What is known of a job that was just accepted; nothing of one that starts at once and has no bounds."""
+    from aliquot.interfaces.cli.expectations import expected_line, place_line, promise_lines
+
+    what = f"array {told.id} of {told.jobs} jobs" if told.jobs > 1 else f"job {told.id}"
+    if told.position is not None:
+        place = place_line(
+            told.position, told.waiting, "", told.queue_position, told.queue_waiting or told.waiting
+        )
+        when = "" if told.expected is None else f" {expected_line(told.expected, _now())}"
+        yield f"{what} waits. {place}{when}"
+    elif told.jobs > 1:
+        yield what
+    if told.promise is not None:
+        yield from (f"{what}: {line}" for line in promise_lines(told.promise, _clock))
+
+
+def rules_lines(rules: InForce) -> Iterator[str]:
+    """What a service goes by."""
+    yield f"policy {rules.policy}; queues: {', '.join(rules.queues) or 'none configured'}"
+    yield from (f"note: {note}" for note in rules.notes)
 
 
 def card_lines(cards: Sequence[CardView]) -> list[str]:
@@ -74,7 +106,7 @@ def card_lines(cards: Sequence[CardView]) -> list[str]:
         )
         for card in cards
     ]
-    return _columns(rows)
+    return columns(rows)
 
 
 def in_use(card: CardView) -> str:
@@ -91,55 +123,51 @@ def users_of(card: CardView) -> str:
     return " ".join([*jobs, *others]) or "-"
 
 
-def queue_lines(queues: Sequence[QueueView]) -> list[str]:
-    """One row per queue."""
-    from aliquot.interfaces.cli.expectations import crowding_line
-
-    rows = [("QUEUE", "PRIORITY", "WAITING", "RUNNING", "CARDS", "AT RISK", "CANNOT")]
-    rows += [
-        (
-            queue.name,
-            str(queue.priority),
-            str(queue.waiting),
-            str(queue.running),
-            f"{queue.cards_milli / FULL:g}",
-            str(queue.at_risk),
-            str(queue.cannot),
-        )
-        for queue in queues
-    ]
-    crowded = crowding_line(queues[0].crowding if queues else None, _now())
-    asked = any(queue.at_risk or queue.cannot for queue in queues)
-    lines = _columns(rows if asked else [row[:-2] for row in rows])
-    return [*lines, crowded] if crowded else lines
-
-
 def detail_lines(detail: JobDetail) -> Iterator[str]:
     """All about one job."""
     job = detail.job
     name = f" ({job.name})" if job.name else ""
     yield f"job {job.id}{name} of {job.user or 'nobody known'}: {job.phase}"
-    if detail.position is not None:
-        yield f"  place {detail.position} of {detail.waiting} in the queue {job.queue}"
-    yield f"  submitted {_clock(job.submitted_ms)}, priority {job.priority}, cards {job.cards}"
+    yield from (f"  {line}" for line in _waiting_lines(detail))
+    many = f", members {job.members}" if job.members > 1 else ""
+    yield f"  submitted {_clock(job.submitted_ms)}, priority {job.priority}, cards {job.cards}{many}"
     if detail.command is not None:
         yield f"  command   {' '.join(detail.command)}"
         yield f"  folder    {detail.cwd}"
     if detail.output is not None:
         yield f"  output    {detail.output}"
+    yield from (f"  not enforced: {lapse}" for lapse in detail.unenforced if not detail.is_over)
     for attempt in detail.attempts:
         yield from _attempt_lines(attempt)
     for said in detail.progress:
         yield f"  {_progress_line(said, of_many=len(detail.progress) > 1)}"
 
 
+def _waiting_lines(detail: JobDetail) -> Iterator[str]:
+    """Its place in line and when it starts, while it waits; what becomes of its bounds."""
+    from aliquot.interfaces.cli.expectations import expected_line, place_line, promise_lines
+
+    if detail.position is not None:
+        yield place_line(
+            detail.position, detail.waiting, detail.job.queue, detail.queue_position, detail.queue_waiting
+        )
+    if detail.expected is not None:
+        yield expected_line(detail.expected, _now())
+    if detail.promise is not None:
+        yield from promise_lines(detail.promise, _clock)
+
+
 def waiting_line(said: LiveExplanation) -> str:
     """Where a waiting job stands, on one line; nothing once it does not wait."""
+    from aliquot.interfaces.cli.expectations import starts_in
+
     if said.wait is None:
         return ""
     place = f"place {said.position} of {said.waiting}" if said.position is not None else "waiting"
     reasons = "; ".join(_reasons(said))
-    return f"job {said.job} waits, {place}: {GATES[said.wait.gate]}{f' ({reasons})' if reasons else ''}"
+    starts = starts_in(said.expected, said.at_ms)
+    when = f"{WHEN} in {starts}" if starts and starts != "unknown" else ""
+    return f"job {said.job} waits, {place}: {GATES[said.wait.gate]}{f' ({reasons})' if reasons else ''}{when}"
 
 
 def explanation_lines(said: LiveExplanation) -> Iterator[str]:
@@ -244,7 +272,8 @@ def _progress_line(said: Progress, *, of_many: bool) -> str:
     return f"{f'member {said.member} ' if of_many else ''}{', '.join(parts)}"
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of one width, each cell as wide as the widest of its column."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

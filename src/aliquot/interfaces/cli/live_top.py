@@ -16,7 +16,7 @@ from aliquot.control.errors import UnavailableError
 from aliquot.control.live import Remote
 from aliquot.control.views import CardView, JobSummary, Site
 from aliquot.core.units import format_memory, format_ms
-from aliquot.interfaces.cli.live_text import in_use, users_of
+from aliquot.interfaces.cli.live_text import counts_of, in_use, users_of
 
 ROWS: Final = 30  # of jobs; the rest is counted
 BAR: Final = 10
@@ -39,7 +39,7 @@ def watch_site(remote: Remote, every_s: float, *, once: bool) -> None:
 
 def draw_site(remote: Remote) -> RenderableType:
     """One picture. Raises UnavailableError."""
-    site, cards, jobs = remote.site(), remote.gpus(), remote.jobs(over=False)
+    site, cards, jobs = remote.site(), remote.gpus(), remote.jobs(over=False, fold=True)
     return Group(_head(site, cards, jobs), _card_table(cards), _job_table(jobs))
 
 
@@ -52,14 +52,22 @@ def _draw_anyway(remote: Remote) -> RenderableType:
 
 
 def _head(site: Site, cards: Sequence[CardView], jobs: Sequence[JobSummary]) -> Text:
-    waiting = sum(job.phase == "pending" for job in jobs)
+    waiting, running = count_jobs(jobs)
     granted = sum(1000 - card.free_compute_milli for card in cards)
     known = [card.busy_percent for card in cards if card.busy_percent is not None]
     busy = f"{sum(known) / len(known):.0f} %" if known else "not known"
     return Text(
         f"aliquot {site.version}   {granted / 1000:g} of {len(cards)} cards granted, busy {busy}"
-        f"   {len(jobs) - waiting} running, {waiting} waiting   {time.strftime('%H:%M:%S')}"
+        f"   {running} running, {waiting} waiting   {time.strftime('%H:%M:%S')}"
     )
+
+
+def count_jobs(jobs: Sequence[JobSummary]) -> tuple[int, int]:
+    """(waiting, running) jobs, those of arrays each."""
+    counts = [job.counts or {job.phase: 1} for job in jobs]
+    waiting = sum(one.get("pending", 0) for one in counts)
+    running = sum(one.get(phase, 0) for one in counts for phase in ("starting", "running", "stopping"))
+    return waiting, running
 
 
 def _card_table(cards: Sequence[CardView]) -> Table:
@@ -91,7 +99,7 @@ def _job_table(jobs: Sequence[JobSummary]) -> Table:
         since = now - (job.started_ms or job.submitted_ms)
         table.add_row(
             job.id, job.name, job.user, job.queue, str(job.cards),
-            Text(job.phase, style=_STYLE.get(job.phase, "")), format_ms(max(0, since) // 1000 * 1000),
+            Text(counts_of(job), style=_STYLE.get(job.phase, "")), format_ms(max(0, since) // 1000 * 1000),
         )  # fmt: skip  # as the heading
     if len(ordered) > ROWS:
         table.add_row("...", f"{len(ordered) - ROWS} more")

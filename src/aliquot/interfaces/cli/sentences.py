@@ -11,7 +11,7 @@ from aliquot.core.grants import Placement
 from aliquot.core.steps import Gate, Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
 from aliquot.interfaces.cli.expectations import expected_line, place_line, promise_lines
-from aliquot.interfaces.cli.gates import GATES, gate_lines, stopped_line
+from aliquot.interfaces.cli.gates import GATES, company_line, gate_lines, stopped_line
 
 TIE: Final = 1e-9
 IN_CARDS: Final = "future-packing"
@@ -76,6 +76,12 @@ def _placed(explanation: Explanation, place: Place) -> Iterator[str]:
         yield f"  {_where(placement)}"
     if explanation.promise is not None:
         yield from promise_lines(explanation.promise, format_ms)
+    shared = explanation.company or place
+    if shared.company is not None:
+        yield company_line(shared, explanation.job)
+    if place.company is not None and place.company.jobs[-1] == explanation.job:
+        yield "Nothing that was free fitted."
+        return
     yield from _score(explanation, place)
     runner_up = place.runner_up
     if runner_up is not None and abs(runner_up.score - place.score) < TIE:

@@ -1,0 +1,181 @@
+"""Money per calendar month: what queues have used, what those who run will use, and who may still start.
+
+A card costs its monthly price for 730 hours of being held, a twelfth of a year of 365 days, as clouds bill;
+so a month of 31 days costs a little more than the price, one of 28 a little less. Amounts are cents x
+milli-cards x ms, exact; a person is shown cents. Months are those of UTC.
+
+A job may start while its queue and every queue above have left what it is expected to cost until the month
+turns, beside what those who run are expected to use by then; where nobody knows how long it runs, while
+anything is left. Who runs when the budget is used up runs on, unless the queue says that it is stopped: an
+estimate that was too low may so lead beyond the budget. What runs on into the next month is paid by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from aliquot.core.ids import JobId
+from aliquot.core.inventory import accepts
+from aliquot.core.jobs import Request, asked_of
+from aliquot.core.lengths import LengthOf, length_by
+from aliquot.core.lifecycle import Phase
+from aliquot.core.queueing.charge import MONEY
+from aliquot.core.records import Frozen, JobRecord
+from aliquot.core.settings import Settings
+from aliquot.core.spending import due_by, month_at, used_by
+from aliquot.core.standing import Standing
+from aliquot.core.steps import Cause, Evict, Lack
+from aliquot.core.units import FULL
+
+PRICED_MS: Final = 730 * 3_600_000
+"""How long a card is held for its monthly price."""
+
+_CENT: Final = FULL * PRICED_MS
+_SOME: Final = 1  # the least that is left where what is needed is not known
+_RUNS: Final = frozenset({Phase.STARTING, Phase.RUNNING})
+
+
+class Budgets:
+    """The budgets of one pass. Nothing is worked out before somebody asks."""
+
+    def __init__(self, standing: Standing, world: Frozen, now: int) -> None:
+        self._standing, self._world, self._now = standing, world, now
+        node_of = standing.tree.node_of
+        queues = standing.spenders
+        self._limits = {node_of[queue.name]: (queue.budget_cents or 0) * _CENT for queue in queues}
+        self._grace = {
+            node_of[queue.name]: queue.spent_grace_ms for queue in queues if queue.spent_grace_ms is not None
+        }
+        self._length: LengthOf = length_by(standing.settings)
+        self._prices = dict(standing.settings.rates.cents_a_month)
+        self._costs: dict[tuple[tuple[Request, ...], str], tuple[int, bool]] = {}
+        self._read: tuple[dict[int, int], dict[int, int], dict[int, int]] | None = None
+        self.renews_ms = month_at(now)[2]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no queue has a budget."""
+        return not self._limits
+
+    def lack_of(self, record: JobRecord, model: str = "") -> Lack | None:
+        """What a queue of the job of `record` lacks of its budget; None: it may start on cards of `model`.
+
+        Its need is 0 where nobody knows what it would cost.
+        """
+        if not self._limits:
+            return None
+        need = self._expected(record, model)
+        if need is None:
+            return None
+        used, due, _ = self._sums()
+        for node in self._standing.tree.paths[self._standing.leaf(record.job.queue)]:
+            limit = self._limits.get(node)
+            if limit is None:
+                continue
+            left = limit - used[node] - due[node]
+            if need > left:
+                name = self._standing.tree.names[node]
+                return Lack(
+                    resource=MONEY,
+                    need=0 if need == _SOME else -(-need // _CENT),
+                    have=max(0, left // _CENT),
+                    queue=name,
+                    used=used[node] // _CENT,
+                    due=due[node] // _CENT,
+                    budget=limit // _CENT,
+                    renews_ms=self.renews_ms,
+                )
+        return None
+
+    def take(self, record: JobRecord, model: str = "") -> None:
+        """The job of `record` starts: what it is expected to cost is spoken for."""
+        need = self._expected(record, model) if self._limits else None
+        if need is not None:
+            _, due, _ = self._sums()
+            for node in self._standing.tree.paths[self._standing.leaf(record.job.queue)]:
+                if node in due:
+                    due[node] += need
+
+    def evictions(self) -> Iterator[Evict]:
+        """Who is stopped, as a queue of theirs has used its budget up and says so."""
+        if not self._grace:
+            return
+        used, _, _ = self._sums()
+        spent = {node: grace for node, grace in self._grace.items() if used[node] >= self._limits[node]}
+        for job in sorted(self._world.grants) if spent else ():
+            record = self._world.jobs[job]
+            if record.phase not in _RUNS or not any(part.milli for part in record.asked):
+                continue
+            path = self._standing.tree.paths[self._standing.leaf(record.job.queue)]
+            grace = next((spent[node] for node in path if node in spent), None)
+            if grace is not None:
+                yield Evict(JobId(job), record.attempt, Cause.BUDGET, grace_ms=grace)
+
+    def spent_ms(self) -> int | None:
+        """When the next budget whose jobs are stopped then is used up, if it is in this month."""
+        if not self._grace:
+            return None
+        used, _, rate = self._sums()
+        times = []
+        for node in self._grace:
+            left = self._limits[node] - used[node]
+            if left > 0 and rate[node]:
+                times.append(self._now + -(-left // rate[node]))
+        soonest = min(times, default=self.renews_ms)
+        return soonest if soonest < self.renews_ms else None
+
+    def _expected(self, record: JobRecord, model: str) -> int | None:
+        """What a job is expected to cost until the month turns, _SOME if unknown; None: nothing."""
+        job = record.job
+        key = (job.members, model)
+        if key not in self._costs:
+            self._costs[key] = self._rate(job.members, model)
+        rate, is_known = self._costs[key]
+        length = self._length(record)
+        if not rate:
+            return None if is_known else _SOME
+        if length is None:
+            return _SOME
+        return max(_SOME, rate * min(length, self.renews_ms - self._now))
+
+    def _rate(self, members: tuple[Request, ...], model: str) -> tuple[int, bool]:
+        """(cents a month x milli-cards on the dearest cards they accept, whether all prices are known)."""
+        total, is_known = 0, True
+        for request in members:
+            if not request.cards:
+                continue
+            site = {card for kind in self._world.kinds for card in kind.cards}
+            models = [card for card in site if accepts(request.profile, card)]
+            chosen = [card for card in models if not model or card.name == model] or models
+            costs = [
+                self._prices[card.name] * asked_of(request, card)[0]
+                for card in chosen
+                if card.name in self._prices
+            ]
+            is_known = is_known and bool(costs)
+            total += max(costs, default=0)
+        return total, is_known
+
+    def _sums(self) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+        """By node with a budget: used this month, expected of those who run, and what they use in a ms."""
+        if self._read is None:
+            used, due, rate = (dict.fromkeys(self._limits, 0) for _ in range(3))
+            for (queue, model), spent in self._world.spent.items():
+                price = self._prices.get(model)
+                if price is None:
+                    continue
+                here = price * used_by(spent, self._now)
+                ahead = price * due_by(spent, self._now, self.renews_ms)
+                for node in self._standing.tree.paths[self._standing.leaf(queue)]:
+                    if node in self._limits:
+                        used[node] += here
+                        due[node] += ahead
+                        rate[node] += price * spent.milli
+            self._read = used, due, rate
+        return self._read
+
+
+def has_stops(settings: Settings) -> bool:
+    """Whether jobs of some queue are stopped when its budget is used up, so that a plan is due then."""
+    return any(queue.spent_grace_ms is not None for queue in settings.queues)

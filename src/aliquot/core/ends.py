@@ -1,0 +1,126 @@
+"""Who holds something on each row, and until when, as columns that are kept from plan to plan.
+
+A cache outside the world. A row is read again when its node's record or its list of residents is another
+object: the world makes a new list whenever a grant there changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from aliquot.core.columns import DIMS
+from aliquot.core.grants import Seat
+from aliquot.core.ids import GrantId, JobId
+from aliquot.core.lengths import LengthOf, length_by
+from aliquot.core.lifecycle import Phase
+from aliquot.core.placement.cells import I32, I64, U32
+from aliquot.core.placement.stays import Stays
+from aliquot.core.records import Frozen, JobRecord, NodeRecord
+from aliquot.core.room.shadow import FAR
+from aliquot.core.settings import Settings
+
+_FIRST_SLOTS = 16
+AnyColumn = I32 | I64 | U32
+
+
+class Stay:
+    """One grant on a row: expected until `end`; `since` -1: it is ending."""
+
+    __slots__ = ("end", "seat", "since")
+
+    def __init__(self, end: int, since: int, seat: Seat) -> None:
+        self.end, self.since, self.seat = end, since, seat
+
+
+def stays_on(world: Frozen, row: int, length: LengthOf) -> list[Stay]:
+    """What is held on `row`, the first to end first, those whose end nobody knows last."""
+    found = []
+    for held in world.residents.get(row, ()):
+        seat = world.grants[held.job][held.member].seat
+        if seat is not None:
+            found.append(_stay(world.jobs[held.job], seat, length))
+    found.sort(key=lambda stay: stay.end)
+    return found
+
+
+class EndsMemo:
+    """The stays of all rows."""
+
+    def __init__(self) -> None:
+        self._estimates: object = None
+        self._nodes: object = None
+        self._records: list[NodeRecord | None] = []
+        self._residents: list[tuple[GrantId, ...]] = []
+        self._stays = _blank(0, _FIRST_SLOTS)
+
+    def of(self, world: Frozen, settings: Settings) -> Stays:
+        """Those of `world`, in columns; not to be written."""
+        if self._estimates != settings.estimates:
+            self._estimates, self._nodes = settings.estimates, None
+            self._records, self._residents = [], []
+        if len(self._residents) < world.rows:
+            missing = world.rows - len(self._residents)
+            self._records += [None] * missing
+            self._residents += [_NEVER] * missing
+            self._make_room(world.rows, self._stays.end.shape[1])
+        length = length_by(settings)
+        same_nodes = self._nodes is world.nodes
+        for row, known in enumerate(self._residents[: world.rows]):
+            now = world.residents.get(row, ())
+            if now is known and (same_nodes or self._records[row] is world.nodes[world.node_at[row]]):
+                continue
+            self._residents[row], self._records[row] = now, world.nodes[world.node_at[row]]
+            self._write(row, stays_on(world, row, length))
+        self._nodes = world.nodes
+        return self._stays
+
+    def _write(self, row: int, stays: list[Stay]) -> None:
+        count = len(stays)
+        if count > self._stays.end.shape[1]:
+            self._make_room(self._stays.count.shape[0], 2 * count)
+        columns = self._stays
+        columns.count[row] = count
+        if not count:
+            return
+        columns.end[row, :count] = [stay.end for stay in stays]
+        columns.since[row, :count] = [stay.since for stay in stays]
+        columns.mask[row, :count] = [stay.seat.mask for stay in stays]
+        columns.vector[row, :count] = [stay.seat.vector for stay in stays]
+        columns.cpu[row, :count] = [stay.seat.cpu for stay in stays]
+        columns.host[row, :count] = [stay.seat.host for stay in stays]
+
+    def _make_room(self, rows: int, slots: int) -> None:
+        old = self._stays
+        self._stays = _blank(max(rows, old.count.shape[0]), slots)
+        known, used = old.end.shape
+        self._stays.count[:known] = old.count
+        pairs: Iterable[tuple[AnyColumn, AnyColumn]] = zip(self._stays[1:], old[1:], strict=True)
+        for new, before in pairs:
+            new[:known, :used] = before
+
+
+def _stay(record: JobRecord, seat: Seat, length: LengthOf) -> Stay:
+    if record.phase is Phase.STOPPING:
+        grace = 0 if record.evicting is None else record.evicting.grace_ms
+        return Stay(record.since_ms + grace, -1, seat)
+    known = length(record)
+    return Stay(FAR if known is None else record.granted_ms + known, record.granted_ms, seat)
+
+
+def _blank(rows: int, slots: int) -> Stays:
+    wide: tuple[int, int] = (rows, slots)
+    blank: list[I64] = [np.zeros(wide, np.int64) for _ in range(4)]
+    return Stays(
+        np.zeros(rows, np.int32),
+        blank[0],
+        blank[1],
+        np.zeros(wide, np.uint32),
+        np.zeros((rows, slots, DIMS), np.int32),
+        blank[2],
+        blank[3],
+    )
+
+
+_NEVER = (GrantId(JobId(""), -1, -1),)  # a list that no row has

@@ -1,0 +1,88 @@
+"""The gate of a job that finds no room, seen closer than a plan needs to: gang, links, scatter or room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from aliquot.core.columns import COMPUTE, MEMORY, NodeChunk
+from aliquot.core.jobs import Job, Request
+from aliquot.core.placement.shapes import Shape
+from aliquot.core.siting import Desk
+from aliquot.core.steps import Gate, Reason, Short, Shortfall, Wait
+
+Ints = npt.NDArray[np.int64]
+_DIMS: Final = ((COMPUTE, "compute"), (MEMORY, "memory"))
+
+
+def with_own_gate(wait: Wait) -> Wait:
+    """`wait` at the gate its lack belongs to: what its queue may borrow, or what it may take at all."""
+    if wait.gate is Gate.QUOTA and wait.lack is not None and wait.lack.borrows:
+        return replace(wait, gate=Gate.BORROWING)
+    return wait
+
+
+def look_closer(
+    desk: Desk, job: Job, missing: Request, seated: int, reasons: tuple[Reason, ...]
+) -> tuple[Gate, Short | None]:
+    """The gate of a job of which `seated` members find room and `missing` is the first that finds none.
+
+    GANG: some of its members would fit. TOPOLOGY: a node has the cards, not linked as asked. FRAGMENTATION:
+    the site has as much free as the member asks for, but no node has. Else FIT: too little is free in all.
+    """
+    if seated:
+        return Gate.GANG, Short("members", job.least, seated)
+    if any(reason.shortfall is Shortfall.LINK and reason.best is not None for reason in reasons):
+        return Gate.TOPOLOGY, None
+    scattered = _scattered(desk, missing)
+    return (Gate.FIT, None) if scattered is None else (Gate.FRAGMENTATION, scattered)
+
+
+def _scattered(desk: Desk, request: Request) -> Short | None:
+    """What is free in all and at most in one place, where the sum would do; None where it would not."""
+    if not request.cards:
+        return None
+    _, shape = desk.memo.options(request)[-1]
+    columns = list(_columns(desk, shape))
+    if shape.whole:
+        cards = Short("cards", shape.cards, *_sum_and_best([idle.sum(axis=1) for idle, _, _ in columns]))
+        return cards if (cards.best or 0) < cards.need <= cards.have else None
+    shorts = [_sliced(shape, columns, dim, name) for dim, name in _DIMS]
+    if any(short.have < short.need for short in shorts):
+        return None
+    return max(shorts, key=lambda short: short.need / max(1, short.best or 0))
+
+
+def _sliced(shape: Shape, columns: list[tuple[Ints, Ints, Ints]], dim: int, name: str) -> Short:
+    """One dimension of shared cards: asked of all its cards, free in all, the most that one card has."""
+    need = max((int(ask[:, dim].max(initial=0)) for _, _, ask in columns), default=0)
+    return Short(name, need * shape.cards, *_sum_and_best([left[:, :, dim] for _, left, _ in columns]))
+
+
+def _sum_and_best(parts: list[Ints]) -> tuple[int, int]:
+    best = max((int(part.max(initial=0)) for part in parts), default=0)
+    return sum(int(part.sum()) for part in parts), best
+
+
+def _columns(desk: Desk, shape: Shape) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Of each chunk: idle cards that may serve [node, card], what such cards have left, what is asked."""
+    for chunk, rows in _chunks(desk):
+        kind = chunk.kind[:rows]
+        may = np.array([*shape.eligible, 0], np.int64)[kind] & chunk.usable[:rows]
+        at = np.arange(chunk.left.shape[1])
+        cards: Ints = may[:, None] >> at & 1
+        idle: Ints = cards & (chunk.idle[:rows, None].astype(np.int64) >> at)
+        left: Ints = chunk.left[:rows] * cards[:, :, None]
+        yield idle, left, np.array([*shape.ask, (0, 0, 0)], np.int64)[kind]
+
+
+def _chunks(desk: Desk) -> Iterator[tuple[NodeChunk, int]]:
+    seen = 0
+    for chunk in desk.draft.chunks:
+        rows = min(len(chunk.kind), desk.world.rows - seen)
+        seen += rows
+        yield chunk, rows

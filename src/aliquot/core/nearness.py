@@ -1,0 +1,130 @@
+"""Why a gang whose members would all find room waits for nearness, in numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from aliquot.core.domains import Split
+from aliquot.core.gangs import count_seated, parts_of
+from aliquot.core.jobs import Job
+from aliquot.core.placement.cells import I64, Cells
+from aliquot.core.placement.fills import among
+from aliquot.core.placement.placer import request_of
+from aliquot.core.seating import seat_all
+from aliquot.core.siting import Desk
+from aliquot.core.steps import Gate, Near, Wait
+from aliquot.core.wishes import Wish
+
+TRIED: Final = 8
+"""Domains in which members that ask for different things are seated to see how many there is room for."""
+
+
+def wait_for_nearness(desk: Desk, job: Job, until_ms: int | None) -> Wait | None:
+    """The wait of a job whose members would find room, were it not for its wishes; None where it isn't so.
+
+    NEVER where no domain could hold them with nothing else on it.
+    """
+    if not job.is_sited:
+        return None
+    mark = desk.mark()
+    seated = seat_all(desk, job)
+    desk.rollback(mark)
+    near = find_near(desk, job) if seated is None else None
+    if near is None:
+        return None
+    never = near.most is not None and near.most < near.need
+    return Wait(
+        job.id, Gate.NEVER if never else Gate.TOPOLOGY, until_ms=None if never else until_ms, near=near
+    )
+
+
+def find_near(desk: Desk, job: Job) -> Near | None:
+    """Which wish of `job` can't be kept now, with the fewest members it may start with; None: it has none.
+
+    `best` is None where each wish could be kept alone, and not all at once.
+    """
+    first: Near | None = None
+    for name, members, wish in _scopes(job):
+        near = None
+        if wish.required is not None:
+            near = _required(desk, job, name, members, wish)
+        elif wish.balanced is not None:
+            near = _balanced(desk, job, name, members, wish)
+        if near is not None and near.best is not None and near.best < near.need:
+            return near
+        first = first or near
+    return None if first is None else Near(first.level, first.need, None, first.domains, None, first.group)
+
+
+def _scopes(job: Job) -> Iterator[tuple[str, tuple[int, ...], Wish]]:
+    """(group, or nothing for all; its members; its wish), as far as there are wishes."""
+    count = job.least
+    if job.wish is not None:
+        yield "", tuple(range(count)), job.wish
+    names = {group.members[0]: group.name for group in job.groups if group.members}
+    for part in parts_of(job, count) if job.groups else ():
+        if part.wish is not None:
+            yield names[part.members[0]], part.members, part.wish
+
+
+def _required(desk: Desk, job: Job, name: str, members: tuple[int, ...], wish: Wish) -> Near:
+    assert wish.required is not None
+    split = desk.split(wish.required)
+    room, most = _rooms(desk, job, members), _rooms(desk, job, members, empty=True)
+    held = _held(split, room)
+    best = int(held.max(initial=0))
+    if len(room) > 1:  # they may each find room and not together
+        order = (-held).argsort(kind="stable")[:TRIED].tolist()
+        best = max((count_seated(desk, job, members, split.rows[at]) for at in order), default=0)
+    empty = int(_held(split, most).max(initial=0))
+    return Near(wish.required, len(members), best, len(split.names), max(best, empty), name)
+
+
+def _balanced(desk: Desk, job: Job, name: str, members: tuple[int, ...], wish: Wish) -> Near:
+    assert wish.balanced is not None
+    split = desk.split(wish.balanced)
+    need = -(-len(members) // wish.slice)
+    counts = []
+    for empty in (False, True):
+        rooms = _rooms(desk, job, members, empty=empty)
+        counts.append(
+            int((np.min([split.sums(room, None) for room, _ in rooms], axis=0) // wish.slice).sum())
+        )
+    return Near(wish.balanced, need, counts[0], len(split.names), max(counts), name, wish.slice)
+
+
+def _held(split: Split, rooms: list[tuple[I64, int]]) -> I64:
+    """[domains] members that find room in each, as if those who ask for something else were not there."""
+    held: I64 = np.sum([np.minimum(split.sums(room, None), many) for room, many in rooms], axis=0)
+    return held
+
+
+def _rooms(desk: Desk, job: Job, members: tuple[int, ...], *, empty: bool = False) -> list[tuple[I64, int]]:
+    """([rows] room for, number of) members that ask alike; with nothing on any row where `empty`."""
+    asked = Counter(job.members[member] for member in members)
+    if not empty:
+        return [(desk.fills(request), many) for request, many in asked.items()]
+    cells, plain = _emptied(desk), among(compiled=False)
+    found = []
+    for request, many in asked.items():
+        total = np.zeros(cells.kind.shape[0], np.int64)
+        for _, shape in desk.memo.options(request):
+            out = np.zeros_like(total)
+            rows = np.arange(desk.world.rows, dtype=np.int32)
+            plain.count_fills(cells, request_of(shape, desk.placer.board.hardware), shape.host, rows, out)
+            total += out
+        found.append((total, many))
+    return found
+
+
+def _emptied(desk: Desk) -> Cells:
+    """The cells as they were if nobody held anything."""
+    cells = desk.placer.board.cells
+    cpu = np.array([*(kind.cpu_milli for kind in desk.world.kinds), 0], np.int64)[cells.kind]
+    host = np.array([*(kind.host_mib for kind in desk.world.kinds), 0], np.int64)[cells.kind]
+    left = cells.full[cells.kind]
+    return cells._replace(idle=cells.usable, cpu=cpu, host=host, left=left)

@@ -1,0 +1,123 @@
+"""The waiting jobs of one queue, in the order of the queue.
+
+A lane holds jobs alike, so it never changes its own order: of each lane only the next job stands in the heap.
+The heap as it is at the front of all lanes is kept from pass to pass, until a lane changes or somebody in
+front grows older by a step of aging.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from heapq import heapify, heappop, heapreplace
+
+from aliquot.core.ids import JobId
+from aliquot.core.queueing.order import Aging, Place, Tier, Waiting, next_aging, place_in_queue
+
+Lane = tuple[int, bool, int, int, int]
+Stamp = tuple[int, int, JobId]
+Tail = tuple[int, int, int, JobId]
+
+
+class Post:
+    """One waiting job with what is compared of it, worked out once."""
+
+    __slots__ = ("charge", "fixed", "lane", "stamp", "tail", "waiting")
+
+    def __init__(self, waiting: Waiting, charge: int) -> None:
+        self.waiting = waiting
+        self.charge = charge  # the number of its charge, for caches
+        self.fixed = waiting.tier not in {Tier.OWN, Tier.BORROWING}
+        self.lane: Lane = (waiting.tier, waiting.overdue, waiting.priority, waiting.size, waiting.group)
+        self.stamp: Stamp = (waiting.submitted_ms, waiting.seq, waiting.id)
+        self.tail: Tail = (waiting.size, *self.stamp)
+
+
+Standing = tuple[Place, Post]
+
+
+class Lanes:
+    """The jobs of one queue, and how far a pass has come with them."""
+
+    def __init__(self, aging: Aging) -> None:
+        self._aging = aging
+        self._lanes: dict[Lane, list[tuple[Stamp, Post]]] = {}
+        self._cursor: dict[Lane, int] = {}
+        self._closed = False
+        self._fresh: list[Standing] | None = None  # the heap at the front of all lanes
+        self._heap: list[Standing] | None = None  # that of this pass
+        self.ages_ms: int | None = None  # when somebody in front grows older; known once `first` was asked
+
+    def enter(self, post: Post) -> None:
+        """One more; a pass begins anew."""
+        insort(self._lanes.setdefault(post.lane, []), (post.stamp, post))
+        self._fresh = None
+        self.rewind()
+
+    def leave(self, post: Post) -> None:
+        """One less; a pass begins anew."""
+        lane = self._lanes[post.lane]
+        del lane[bisect_left(lane, (post.stamp,))]
+        if not lane:
+            del self._lanes[post.lane]
+        self._fresh = None
+        self.rewind()
+
+    def rewind(self) -> None:
+        """A new pass: begin at the front."""
+        self._cursor.clear()
+        self._closed = False
+        self._heap = None
+
+    def forget(self) -> None:
+        """Places are not what they were: it is another time."""
+        self._fresh = self._heap = None
+
+    def close(self) -> None:
+        """Nobody more in this pass."""
+        self._closed = True
+
+    def first(self, now: int) -> Standing | None:
+        """The next job of this pass with its place, or None."""
+        if self._closed:
+            return None
+        if self._heap is None:
+            self._heap = self._front(now) if not self._cursor else self._from_cursor(now)
+        return self._heap[0] if self._heap else None
+
+    def advance(self, post: Post, now: int, *, alike: bool = False) -> None:
+        """Pass over `post`, which is the next; with all of its lane if `alike`."""
+        lane, heap = self._lanes[post.lane], self._heap
+        at = len(lane) if alike else self._cursor.get(post.lane, 0) + 1
+        self._cursor[post.lane] = at
+        if not heap or heap[0][1] is not post:
+            self._heap = None
+        elif at < len(lane):
+            follower = lane[at][1]
+            heapreplace(heap, (place_in_queue(follower.waiting, now, self._aging), follower))
+        else:
+            heappop(heap)
+
+    def _front(self, now: int) -> list[Standing]:
+        if self._fresh is None:
+            heads = [lane[0][1] for lane in self._lanes.values()]
+            self._fresh = [(place_in_queue(head.waiting, now, self._aging), head) for head in heads]
+            heapify(self._fresh)
+            self.ages_ms = self._next_aging(heads, now)
+        return self._fresh.copy()
+
+    def _from_cursor(self, now: int) -> list[Standing]:
+        heap = []
+        for key, lane in self._lanes.items():
+            at = self._cursor.get(key, 0)
+            if at < len(lane):
+                heap.append((place_in_queue(lane[at][1].waiting, now, self._aging), lane[at][1]))
+        heapify(heap)
+        return heap
+
+    def _next_aging(self, heads: list[Post], now: int) -> int | None:
+        if not self._aging.step_ms:
+            return None
+        times = [
+            next_aging(head.waiting.priority, head.waiting.submitted_ms, now, self._aging) for head in heads
+        ]
+        return min((time for time in times if time is not None), default=None)

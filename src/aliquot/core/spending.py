@@ -1,0 +1,83 @@
+"""What queues have used of cards in a calendar month, by card model: exact sums that need no ticking.
+
+Between two changes of what a queue holds its use grows evenly, so an entry is written only then and read at
+any time. A month turns by arithmetic alone: whoever reads an entry of an earlier month counts from the first
+moment of the present one. Amounts are what was asked, never what is held, in milli-cards x ms; what that is
+in money is decided where prices are known (`budget`).
+
+Beside the use stands what is to be expected of those who run: the sum of their ends, as far as their owners
+have said how long they run.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import immutables
+
+from aliquot.core.jobs import Job
+from aliquot.core.lengths import told
+from aliquot.core.months import begin_of, month_of
+from aliquot.core.records import Asked, Spent
+
+Book = immutables.Map[tuple[str, str], Spent]
+
+
+class Spending:
+    """Entries by (queue, model)."""
+
+    def __init__(self) -> None:
+        self.book: Book = immutables.Map()
+
+    def open(self, job: Job, asked: tuple[Asked, ...], at: int) -> None:
+        """`job` holds something from `at` on and is charged for `asked`."""
+        self._shift(job, asked, at, at, 1)
+
+    def close(self, job: Job, asked: tuple[Asked, ...], since: int, at: int) -> None:
+        """It holds that no longer, which it held since `since`."""
+        self._shift(job, asked, since, at, -1)
+
+    def _shift(self, job: Job, asked: tuple[Asked, ...], since: int, at: int, sign: int) -> None:
+        length = told(job)
+        for part in asked:
+            key = (job.queue, part.model)
+            old = self.book.get(key)
+            before = Spent(month_at(at)[0], 0, 0, at) if old is None else old
+            now = max(at, before.since_ms)
+            milli = sign * part.milli
+            known, ends = before.known, before.ends
+            if length is not None:
+                known, ends = known + milli, ends + milli * (since + length)
+            month = month_at(now)[0]
+            new = Spent(month, used_by(before, now), before.milli + milli, now, known, ends)
+            self.book = self.book.set(key, new)
+
+
+def used_by(spent: Spent, at: int) -> int:
+    """Milli-card ms that were used of the month of `at`, until `at`; a time before the entry reads as it."""
+    at = max(at, spent.since_ms)
+    month, begin, _ = month_at(at)
+    if month == spent.month:
+        return spent.used + spent.milli * (at - spent.since_ms)
+    return spent.milli * (at - begin)
+
+
+def due_by(spent: Spent, at: int, until: int) -> int:
+    """Milli-card ms that those who run now are expected to use from `at` to `until`, where that is known.
+
+    Whoever has outrun its estimate is expected to end, so the sum may be too low, never below 0.
+    """
+    at = max(at, spent.since_ms)
+    rest = spent.ends - spent.known * at
+    return max(0, min(rest, spent.known * (until - at)))
+
+
+@lru_cache(maxsize=64)
+def _month(day: int) -> tuple[int, int, int]:
+    month = month_of(day * 86_400_000)
+    return month, begin_of(month), begin_of(month + 1)
+
+
+def month_at(at: int) -> tuple[int, int, int]:
+    """(number, first ms, first ms of the next) of the month of `at`."""
+    return _month(at // 86_400_000)

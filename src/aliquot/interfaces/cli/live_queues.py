@@ -1,0 +1,55 @@
+"""Queues of a running service as rows: what each may have, has, borrows, and what waits in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from aliquot.control.views import QueueView, QuotaView
+from aliquot.core.queues import Measure
+from aliquot.core.units import FULL, format_memory
+from aliquot.interfaces.cli.expectations import crowding_line
+from aliquot.interfaces.cli.live_text import columns
+
+
+def queue_lines(queues: Sequence[QueueView]) -> list[str]:
+    """One row per queue; what its cards are about stands in the row, its other quotas below it."""
+    heads = ["QUEUE", "PRIORITY", "WAITING", "RUNNING", "CARDS"]
+    is_quoted = any(queue.quotas for queue in queues)
+    is_bound = any(queue.at_risk or queue.cannot for queue in queues)
+    heads += ["NOMINAL", "BORROWED", "ASKED FOR"] if is_quoted else []
+    heads += ["AT RISK", "CANNOT"] if is_bound else []
+    rows, others = [heads], []
+    for queue in queues:
+        row = [queue.name, str(queue.priority), str(queue.waiting), str(queue.running)]
+        row.append(f"{queue.cards_milli / FULL:g}")
+        row += _quota_cells(queue) if is_quoted else []
+        row += [str(queue.at_risk), str(queue.cannot)] if is_bound else []
+        rows.append(row)
+        others += [f"{queue.name}: {_quota_line(quota)}" for quota in queue.quotas[1:]]
+    crowded = crowding_line(queues[0].crowding if queues else None, time.time_ns() // 1_000_000)
+    return [*columns(rows), *others, *([crowded] if crowded else [])]
+
+
+def _quota_cells(queue: QueueView) -> list[str]:
+    """Nominal, borrowed and asked for, of cards; a queue of no document has no quota."""
+    if not queue.quotas:
+        return ["-", "-", "-"]
+    cards = queue.quotas[0]
+    return [_amount(cards, cards.nominal), _amount(cards, cards.borrowed), _amount(cards, cards.waiting)]
+
+
+def _quota_line(quota: QuotaView) -> str:
+    most = "" if quota.maximum is None else f", at most {_amount(quota, quota.maximum)}"
+    return (
+        f"{quota.resource} nominal {_amount(quota, quota.nominal)}, used {_amount(quota, quota.used)},"
+        f" borrowed {_amount(quota, quota.borrowed)}, asked for {_amount(quota, quota.waiting)}{most}"
+    )
+
+
+def _amount(quota: QuotaView, amount: int) -> str:
+    if quota.resource.startswith(Measure.MEMORY.value):
+        return format_memory(amount)
+    if quota.resource.startswith(Measure.MONEY.value):
+        return f"{amount / 100:g} a month"
+    return f"{amount / FULL:g}"

@@ -1,0 +1,123 @@
+"""The command that is the service, and those that change how it serves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from aliquot.interfaces.cli.help import Command, examples
+from aliquot.interfaces.cli.live_options import (
+    ApplyFiles,
+    ConfigFiles,
+    ConfigOption,
+    LivePolicyOption,
+    NodeArgument,
+    PlaceArgument,
+    SimulateOption,
+    SocketOption,
+    StateOption,
+    ToleranceOption,
+    WatchOption,
+)
+from aliquot.interfaces.cli.options import JsonFlag
+
+if TYPE_CHECKING:
+    from aliquot.control.live import Live, Ready
+
+
+def add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`up`: be the service."""
+
+    @app.command(
+        cls=Command,
+        short_help="Serve this machine's cards: take jobs, run them, give the cards back.",
+        epilog=examples("aliquot up queues.yaml", "aliquot up --simulate a100-40x8 --state /tmp/site"),
+    )
+    def up(
+        files: ConfigFiles = None,
+        config: ConfigOption = None,
+        simulate: SimulateOption = None,
+        state: StateOption = None,
+        socket: SocketOption = None,
+        policy: LivePolicyOption = None,
+        watch: WatchOption = None,
+        tolerance: ToleranceOption = None,
+    ) -> None:
+        """Serve this machine's cards in the foreground until stopped.
+
+        Jobs outlive the service: stop it, start it again, and it takes up what runs. Started by root it runs
+        each job as the user who submitted it; by anyone else, only one's own.
+
+        The documents of FILE... are read again on SIGHUP. Without any it goes by what it last went by.
+        """
+        from aliquot.control.live import ServeAsk
+
+        documents = (*(files or ()), *(config or ()))
+        live().serve(ServeAsk(simulate, state, socket, policy, watch, tolerance, documents), _say_ready)
+        typer.echo("stopped; jobs that run go on, and are taken up by the next 'aliquot up'", err=True)
+
+
+def _say_ready(ready: Ready) -> None:
+    site = ready.site
+    for note in site.notes:
+        typer.echo(f"note: {note}", err=True)
+    cards = "1 card" if site.cards == 1 else f"{site.cards} cards"
+    typer.echo(f"aliquot {site.version} serves {cards} of {', '.join(site.nodes)} (driver {site.driver})")
+    typer.echo(f"listening at {ready.socket}; policy {site.policy}")
+    sys.stdout.flush()
+
+
+def add_apply(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`apply`: other documents."""
+
+    @app.command(
+        cls=Command,
+        short_help="Have the running service go by other documents.",
+        epilog=examples("aliquot apply queues.yaml", "aliquot apply --policy binpack-slices"),
+    )
+    def apply(
+        files: ApplyFiles = None,
+        policy: LivePolicyOption = None,
+        socket: SocketOption = None,
+        json: JsonFlag = False,
+    ) -> None:
+        """Have the running service go by the documents of FILE... from now on, instead of those before.
+
+        What runs goes on, whatever they say. They are kept in the record: the next 'aliquot up' without files
+        goes by them. Without FILE only the policy is chosen anew.
+        """
+        from aliquot.control.views import Configuration
+        from aliquot.core.errors import SpecError
+        from aliquot.interfaces.cli.live_text import rules_lines, show
+
+        doors = live()
+        if not files and policy is None:
+            raise SpecError("nothing to apply", field="FILE", hint="documents, or --policy NAME")
+        remote = doors.connect(socket)
+        documents = doors.read_files(files) if files else remote.rules().configuration.files
+        show(remote.apply(Configuration(documents, policy)), rules_lines, as_json=json)
+
+
+def add_drains(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`drain` and `undrain`."""
+
+    def turn(node: str | None, socket: Path | None, *, drained: bool) -> None:
+        remote = live().connect(socket)
+        for name in [node] if node is not None else remote.site().nodes:
+            remote.drain(name, drained=drained)
+
+    @app.command(cls=Command, short_help="Take no new work.", epilog=examples("aliquot drain"))
+    def drain(node: NodeArgument = None, socket: SocketOption = None) -> None:
+        """Start no new job on a node; what runs goes on."""
+        turn(node, socket, drained=True)
+
+    @app.command(
+        cls=Command, short_help="Take work again.", epilog=examples("aliquot undrain", "aliquot undrain 3")
+    )
+    def undrain(place: PlaceArgument = None, socket: SocketOption = None) -> None:
+        """Start jobs on a node again, or on a card that is out for a fatal error: say that it is well."""
+        turn(place, socket, drained=False)

@@ -1,0 +1,197 @@
+"""A service that goes by documents: queues with quotas, preemption, other documents while jobs run."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aliquot.client import Submission
+from aliquot.control.views import AttemptView, Configuration, SiteFile
+from aliquot.core.errors import SpecError
+from tests.support.command import complaint
+from tests.support.local import wait_for
+from tests.support.service import LiveService
+
+QUEUES = """
+apiVersion: aliquot.dev/v1
+kind: Queues
+metadata: {{name: all}}
+spec:
+  queues:
+    - {{name: vision, quota: {{cards: {vision}}}}}
+    - {{name: text, quota: {{cards: 2, gpuMemory: 80GB}}}}
+---
+apiVersion: aliquot.dev/v1
+kind: Policy
+metadata: {{name: lab}}
+spec: {{preemption: {{grace: 3s}}}}
+"""
+
+
+class Ruled(LiveService):
+    """A service of eight cards that was started with a file."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.file = self.folder / "site.yaml"
+        self.file.write_text(text)
+        self.options = [*self.options, str(self.file)]
+
+    def hold(self, cards: int, queue: str, script: str = "sleep 60", **more: object) -> str:
+        """A job of `queue` that runs, or waits."""
+        spec = {"gpu": {"count": cards}, "queue": queue, **more}
+        words = ("sh", "-c", script)
+        return self.client.submit(Submission(command=words, spec=spec, grace="5s", warn="USR1"))
+
+    def cells(self, queue: str) -> list[str]:
+        """The row of a queue, as people see it."""
+        rows = [line.split() for line in self.run("queues").out.splitlines()]
+        return next(row[1:] for row in rows if row[0] == queue)
+
+    def attempts(self, job: str) -> tuple[AttemptView, ...]:
+        """Those of one job."""
+        return self.client.job(job).attempts
+
+
+@pytest.fixture
+def service() -> Iterator[Ruled]:
+    with Ruled(QUEUES.format(vision=6)) as running:
+        yield running
+
+
+def test_quotas_lend_borrow_and_are_taken_back_from_real_processes(service: Ruled) -> None:
+    warned = service.folder / "warned"
+    script = f"trap 'echo $ALIQUOT_ATTEMPT_NUMBER >> {warned}; exit 3' USR1; while :; do sleep 0.05; done"
+    borrower = service.hold(6, "text", script)
+    service.until_running(borrower)
+    # priority, waiting, running, cards, nominal, borrowed, asked for
+    assert service.cells("text") == ["0", "0", "1", "6", "2", "4", "0"]
+    assert "text: memory nominal" in service.run("queues").out
+
+    owner = service.hold(6, "vision", "sleep 1")
+    assert service.client.wait(owner).job.phase == "succeeded"
+    service.until_running(borrower)
+    first, second = service.attempts(borrower)
+    assert (first.number, first.outcome, second.number, second.outcome) == (1, "lost", 2, None)
+    assert first.exits == () or first.exits[0] is not None
+    assert warned.read_text() == "1\n", "it was warned, once, and ended by itself"
+    (held,) = service.attempts(owner)
+    assert first.ended_ms is not None
+    assert held.granted_ms >= first.ended_ms, "cards are given on only when nobody is on them"
+    assert second.granted_ms >= (held.ended_ms or 0)
+    service.client.cancel(borrower)
+    service.client.wait(borrower)
+
+
+def test_other_documents_while_jobs_run_lose_nothing_and_outlive_the_service(service: Ruled) -> None:
+    running = service.hold(6, "vision")
+    service.until_running(running)
+    waiting = service.hold(6, "vision", "true")
+    done = service.run(
+        "apply", service.write("new.yaml", QUEUES.replace("vision,", "audio,").format(vision=2))
+    )
+    assert done.out.splitlines()[0] == "policy lab; queues: audio, text"
+    assert any("queue vision is in no document any more" in note for note in service.client.site().notes)
+    assert service.client.job(running).job.phase == "running", "what runs goes on"
+    assert service.client.job(waiting).job.phase == "pending"
+    assert service.cells("audio") == ["0", "0", "0", "0", "2", "0", "0"]
+    with pytest.raises(SpecError, match="unknown queue 'vision'"):
+        service.hold(1, "vision")
+
+    service.options = service.options[:2]  # no files: as it last was
+    service.kill().start()
+    assert service.cells("audio") == ["0", "0", "0", "0", "2", "0", "0"]
+    assert service.client.site().policy == "lab"
+    assert service.client.job(running).job.phase == "running"
+    service.client.cancel(running)
+    assert service.client.wait(waiting).job.phase == "succeeded", "a job of a queue that is gone has its turn"
+
+
+def test_files_are_read_again_on_sighup_and_a_mistake_changes_nothing(service: Ruled) -> None:
+    assert service.process is not None
+    service.file.write_text(QUEUES.format(vision=3))
+    service.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: service.cells("vision")[4] == "3", "the new quota")
+    service.file.write_text(QUEUES.format(vision="many"))
+    service.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: any("not taken" in note for note in service.client.site().notes), "the complaint")
+    (said,) = (note for note in service.client.site().notes if "not taken" in note)
+    assert f"{service.file}:" in said
+    assert "quota.cards" in said
+    assert service.cells("vision")[4] == "3"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("kind: Queue\n", "apiVersion", id="no version"),
+        pytest.param(
+            "apiVersion: aliquot.dev/v1\nkind: Job\nmetadata: {name: j}\nspec: {cpu: 1}\n",
+            "aliquot submit",
+            id="a job",
+        ),
+        pytest.param(
+            "apiVersion: aliquot.dev/v1\nkind: Queue\nmetadata: {name: q}\nspec: {quota: {cards: x}}\n",
+            "spec.quota.cards",
+            id="a quota in words",
+        ),
+    ],
+)
+def test_documents_that_are_wrong_are_refused_with_their_place(service: Ruled, text: str, words: str) -> None:
+    path = service.write("bad.yaml", text)
+    said = complaint(service.run("apply", path))
+    assert words in said
+    assert str(path) in said
+    assert service.cells("vision")[4] == "6"
+
+
+def test_a_policy_nobody_knows_is_named(service: Ruled) -> None:
+    said = complaint(service.run("apply", "--policy", "binpak"))
+    assert "no policy 'binpak'" in said
+    assert service.run("apply", "--policy", "spread").out.startswith("policy spread; queues: vision, text")
+    kept = service.client.rules().configuration
+    assert kept == Configuration((SiteFile(str(service.file), service.file.read_text()),), "spread")
+
+
+def test_a_service_is_not_started_with_documents_that_are_wrong(tmp_path: Path) -> None:
+    from tests.support.command import aliquot
+
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("kind: Queue\n")
+    said = complaint(aliquot("up", bad, "--simulate", "l40s-4", "--state", tmp_path / "state"))
+    assert str(bad) in said
+
+
+def test_who_submits_is_told_his_place_his_start_and_what_becomes_of_his_bounds(service: Ruled) -> None:
+    first = service.client.submit(
+        Submission(command=("sleep", "60"), spec={"gpu": {"count": 8}, "queue": "vision"}, time="1h")
+    )
+    service.until_running(first)
+    asked = Submission(
+        command=("true",),
+        spec={"gpu": {"count": 2}, "queue": "text", "startBy": "1m", "priority": -1, "memory": "64MiB"},
+    )
+    told = service.client.submit_and_see(asked, patience=20)
+    assert (told.phase, told.position, told.queue_position, told.queue_waiting) == ("pending", 1, 1, 1)
+    assert told.expected is not None
+    assert told.expected.at_ms is not None
+    assert told.promise is not None
+    assert told.promise.answer.value in {"at risk", "cannot be met"}
+
+    detail = service.client.job(told.id)
+    assert (detail.queue_position, detail.expected) == (1, told.expected)
+    said = service.run("job", told.id).out
+    assert "Place 1 of 1 in the queue." in said
+    assert "Expected to start" in said
+    assert "Start by" in said
+    is_held_to = "host memory" not in said
+    assert is_held_to or "not enforced: at most 64 MiB of host memory" in said
+    service.client.cancel(first)
+    assert service.client.wait(told.id).job.phase == "succeeded"
+    after = service.client.submit_and_see(asked, patience=20)
+    assert after.expected is not None
+    assert after.promise is not None
+    assert (after.phase in {"starting", "running"}, after.promise.answer.value) == (True, "met")
