@@ -14,8 +14,8 @@ from msgspec.structs import astuple, replace
 
 from aliquot.catalog import load_catalog
 from aliquot.config import BUILTIN
-from aliquot.config.objectives import PRESETS, weigh, weighed
 from aliquot.config.builtin import ABOUT
+from aliquot.config.objectives import PRESETS, weigh, weighed
 from aliquot.config.spelling import list_policies, spell_ms, spell_policy
 from aliquot.core.settings import (
     HOUR_MS,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from aliquot.core.events import Granted, Moved, Tidied
+from aliquot.core.events import Granted, Moved, Reserved, Tidied
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import CardModel, Node
@@ -250,3 +250,26 @@ def test_looking_over_is_noted() -> None:
     site = two_nodes().later(5).check(Tidy(4_000))
     assert site.verdict.events == (Tidied(5, 4_000),)
     assert site.frozen.tally.tidied == 4_000
+
+
+@pytest.mark.parametrize(
+    ("late", "held"), [(False, False), (True, True)], ids=["the plan knew", "the plan was made before"]
+)
+def test_room_beside_a_slice_that_is_kept_is_given_only_by_a_plan_that_knew_of_it(
+    late: bool, held: bool
+) -> None:
+    half = a_placement(N0, [0], HALF)
+    site = two_nodes().submit("kept", a_request(1, compute=500)).submit("j", a_request(1, compute=500))
+    before = site.frozen
+    site.happen(Reserved(site.at, JobId("kept"), (half,), 0, 9_000, firm=True))
+    site.check(place("j", half), seen=before if late else None)
+    assert ("kept for job kept" in "".join(reasons(site))) is held
+
+
+def test_a_whole_card_that_is_kept_firmly_is_given_to_nobody_else() -> None:
+    site = two_nodes().submit("kept").submit("j")
+    site.happen(Reserved(site.at, JobId("kept"), (a_placement(N0, [0]),), 0, 9_000, firm=True))
+    site.check(place("j", a_placement(N0, [0])))
+    assert "kept for job kept" in reasons(site)[0]
+    site.check(place("kept", a_placement(N0, [0])))
+    assert site.verdict.refused == ()

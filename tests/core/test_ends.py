@@ -30,7 +30,7 @@ def remembered(memo: EndsMemo, world: Frozen, how: Settings) -> Rows:
     stays = memo.of(world, how)
     found: Rows = []
     for row in range(world.rows):
-        used = range(int(stays.count[row]))
+        used = range(int(stays.used[row]))
         found.append(
             [
                 (
@@ -91,7 +91,7 @@ def test_a_change_of_a_grant_or_a_node_is_noticed(what: str) -> None:
 def test_other_estimates_are_read_anew() -> None:
     site, memo = two_on_a_card(), EndsMemo()
     remembered(memo, site.frozen, rules())
-    assert np.array_equal(memo.of(site.frozen, rules()).count[:1], [2])
+    assert np.array_equal(memo.of(site.frozen, rules()).used[:1], [2])
 
 
 def test_the_list_of_residents_is_another_as_soon_as_a_grant_changes() -> None:

@@ -31,6 +31,8 @@ from aliquot.core.events import (
     Tidied,
     Unreserved,
     Warned,
+    WindowCancelled,
+    WindowMade,
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId
@@ -39,6 +41,7 @@ from aliquot.core.slices import Vector
 from aliquot.core.steps import Cause
 from aliquot.core.topology.links import Link as Level
 from aliquot.core.topology.wiring import Nic, assemble, pcie
+from aliquot.core.windows import Inside, Window
 from tests.support.build import T4, a_job, a_node, a_placement, a_request, node_id
 
 JOB = JobId("ai/训练-1")
@@ -78,6 +81,8 @@ ONE_OF_EACH: tuple[Event, ...] = (
     Reserved(10, JOB, (PLACE,), 5, 9, firm=True),
     Unreserved(10, JOB),
     Resized(10, JOB, 2, (PLACE, PLACE)),
+    WindowMade(10, Window("w", 5, 9, "repair", (NODE.id,), (), 3, Inside(("a",)), grace_ms=30)),
+    WindowCancelled(10, "w"),
     Idle(10, JOB, 2, 4),
     Warned(10, JOB, 2),
     Ended(11, JOB, 2, Outcome.LOST),

@@ -161,7 +161,7 @@ def test_reasons_always_add_up_to_the_nodes(random: Random, steps: int) -> None:
                 for reason in wait.reasons
             )
         else:
-            assert wait.gate in {Gate.BACKOFF, Gate.DEPENDENCY, Gate.ARRAY}
+            assert wait.gate in {Gate.BACKOFF, Gate.DEPENDENCY, Gate.ARRAY} or wait.fenced
             assert wait.reasons == ()
 
 

@@ -130,9 +130,7 @@ def test_a_queue_within_its_own_gives_up_nothing_to_others(site: WorldBuilder, n
     found = cleared(site, "new", RULES, queues)
     if found is None:
         return
-    used = dict.fromkeys(NAMES, 0)
-    for name in site.holding:
-        used[site.job(name).job.queue] += sum(part.milli for part in site.job(name).asked)
+    used = usage(site)
     new = site.job("new").job
     for step in found.victims:
         job = site.job(step.job).job
@@ -141,6 +139,19 @@ def test_a_queue_within_its_own_gives_up_nothing_to_others(site: WorldBuilder, n
             assert not isinstance(step, Evict) or step.cause is Cause.RECLAIM
         else:
             assert job.priority < new.priority
+
+
+@given(sites(members=2, queues=NAMES), st.lists(st.integers(0, 3), min_size=3, max_size=3))
+@settings(max_examples=80, deadline=None)
+def test_what_is_reclaimed_lowers_the_sorted_shares(site: WorldBuilder, nominal: list[int]) -> None:
+    queues = tuple(a_quota(name, cards) for name, cards in zip(NAMES, nominal, strict=True))
+    found = cleared(site, "new", RULES, queues)
+    mine = site.job("new").job.queue
+    if found is None or all(site.job(step.job).job.queue == mine for step in found.victims):
+        return
+    before = beyond(site, nominal)
+    carry_out(site, "new", found)
+    assert beyond(site, nominal) < before
 
 
 @given(sites(members=3, queues=NAMES), st.lists(st.integers(0, 3), min_size=3, max_size=3))
@@ -157,6 +168,22 @@ def test_a_fixed_demand_comes_to_rest(site: WorldBuilder, nominal: list[int]) ->
         if not changed:
             return
     raise AssertionError("still moving")
+
+
+def usage(site: WorldBuilder) -> dict[str, int]:
+    """Milli-cards that each queue is charged for."""
+    used = dict.fromkeys(NAMES, 0)
+    for name in site.holding:
+        used[site.job(name).job.queue] += sum(part.milli for part in site.job(name).asked)
+    return used
+
+
+def beyond(site: WorldBuilder, nominal: list[int]) -> list[int]:
+    """What each queue has beyond its own, most first: of equal weights, so that these compare as shares."""
+    used = usage(site)
+    return sorted(
+        (max(0, used[name] - cards * 1000) for name, cards in zip(NAMES, nominal, strict=True)), reverse=True
+    )
 
 
 def ways(site: WorldBuilder, name: str) -> Iterator[Way]:

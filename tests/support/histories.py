@@ -30,6 +30,8 @@ from aliquot.core.events import (
     Started,
     StartRefused,
     Stopping,
+    WindowCancelled,
+    WindowMade,
 )
 from aliquot.core.hosting import companies, invite
 from aliquot.core.ids import CardId, JobId
@@ -57,6 +59,7 @@ from aliquot.core.steps import (
 )
 from aliquot.core.together import Together
 from aliquot.core.topology.wiring import pcie, uniform
+from aliquot.core.windows import Window
 from aliquot.core.world import World
 from tests.support.build import H100, L40S, T4, a_job, a_node, a_request
 from tests.support.first_fit import as_placement, first_fit, seats_for
@@ -154,6 +157,24 @@ class History:
         self.record(CardsFaulty(self.at, node.id, bad))
         taken = tuple((card.uuid, 100, 1_000) for card in node.cards if self.random.random() < 0.2)
         self.record(CardsCrowded(self.at, node.id, taken))
+
+    def _close(self) -> None:
+        """Somebody wants a node, or some of its cards, for a while; or does not want them any more."""
+        name = self.random.choice(("v", "w"))
+        if self.random.random() < 0.3:
+            self.record(WindowCancelled(self.at, name))
+            return
+        node = self._some_node()
+        begins = self.at + self.random.randrange(3_000)
+        window = Window(
+            name,
+            begins,
+            begins + self.random.randrange(1, 4_000),
+            nodes=(node.id,),
+            count=self.random.choice((None, 1)) if node.cards else None,
+            grace_ms=self.random.choice((None, 500)),
+        )
+        self.record(WindowMade(self.at, window))
 
     def _some_node(self) -> Node:
         return self.world.nodes[self.random.choice(self.world.node_at)].node
@@ -309,6 +330,7 @@ _HAPPENINGS: tuple[Callable[[History], None], ...] = (
     History._lose,
     History._drain,
     History._faulty,
+    History._close,
     History._cancel,
     History._epoch,
 )

@@ -31,7 +31,7 @@ from aliquot.core.jobs import Job
 from aliquot.core.lengths import must_end
 from aliquot.core.lifecycle import Phase
 from aliquot.core.pace import width_of, widths_of
-from aliquot.core.records import Frozen, JobRecord, seat_of
+from aliquot.core.records import Frozen, JobRecord, Kept, seat_of
 from aliquot.core.steps import (
     Evict,
     Kill,
@@ -101,13 +101,10 @@ class _Bench:
         self.placed: set[JobId] = set()  # granted or withdrawn
         self.moved: dict[GrantId, Seat] = {}
         self.stopped: set[JobId] = set()
-        self.firm: dict[tuple[NodeId, CardId], JobId] = {
-            (placement.node, card): kept.job
-            for kept in world.kept
-            if kept.firm
-            for placement in kept.placements
-            for card in placement.cards
-        }
+        self._knew = version == world.version  # then room beside a slice that is kept was seen by the plan
+        self.firm: dict[tuple[NodeId, CardId], JobId] = {}
+        for kept in world.kept:
+            self.keep(kept)
 
     def closed_by(self, placement: Placement, job: JobId) -> str | None:
         """The window that keeps `job` from there, of those that last now or that the plan could not know."""
@@ -126,12 +123,11 @@ class _Bench:
                 return closure.window.name
         return None
 
-    def keep(self, step: Reserve) -> None:
-        """What the plan reserves firmly is closed to its later steps too."""
-        self.open(step.job)
-        if step.firm:
-            for placement in step.placements:
-                self.firm.update({(placement.node, card): step.job for card in placement.cards})
+    def keep(self, kept: Reserve | Kept) -> None:
+        """What is reserved firmly is closed to others, and what the plan reserves to its later steps too."""
+        for placement in kept.placements if kept.firm else ():
+            if placement.whole or not self._knew:
+                self.firm.update({(placement.node, card): kept.job for card in placement.cards})
 
     def open(self, job: JobId) -> None:
         """Nothing is kept for `job` any more."""
@@ -238,6 +234,7 @@ def _check_reserve(step: Reserve, bench: _Bench) -> str | None:
     for placement in step.placements:
         if _seat(placement, bench.world) is None:
             return f"node {placement.node} or one of its cards is gone"
+    bench.open(step.job)
     bench.keep(step)
     return None
 

@@ -79,9 +79,9 @@ class EndsMemo:
     def _write(self, row: int, stays: list[Stay]) -> None:
         count = len(stays)
         if count > self._stays.end.shape[1]:
-            self._make_room(self._stays.count.shape[0], 2 * count)
+            self._make_room(self._stays.used.shape[0], 2 * count)
         columns = self._stays
-        columns.count[row] = count
+        columns.used[row] = count
         if not count:
             return
         columns.end[row, :count] = [stay.end for stay in stays]
@@ -93,9 +93,9 @@ class EndsMemo:
 
     def _make_room(self, rows: int, slots: int) -> None:
         old = self._stays
-        self._stays = _blank(max(rows, old.count.shape[0]), slots)
+        self._stays = _blank(max(rows, old.used.shape[0]), slots)
         known, used = old.end.shape
-        self._stays.count[:known] = old.count
+        self._stays.used[:known] = old.used
         pairs: Iterable[tuple[AnyColumn, AnyColumn]] = zip(self._stays[1:], old[1:], strict=True)
         for new, before in pairs:
             new[:known, :used] = before

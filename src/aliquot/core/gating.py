@@ -34,7 +34,7 @@ def look_closer(
     GANG: some of its members would fit. TOPOLOGY: a node has the cards, not linked as asked. FRAGMENTATION:
     the site has as much free as the member asks for, but no node has. Else FIT: too little is free in all.
     """
-    if seated:
+    if 0 < seated < job.least:
         return Gate.GANG, Short("members", job.least, seated)
     if any(reason.shortfall is Shortfall.LINK and reason.best is not None for reason in reasons):
         return Gate.TOPOLOGY, None

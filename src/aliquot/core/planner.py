@@ -69,7 +69,7 @@ def explain_wait(
     job = record.job
     mark = desk.mark()
     seated, missing, reasons = _seat_all_that_fit(desk, job)
-    if missing is not None and seated < job.least:
+    if missing is not None:
         if desk.never(missing) or _outgrows(desk, job):
             return Wait(job_id, Gate.NEVER, reasons)
         gate, short = look_closer(desk, job, missing, seated, reasons)

@@ -178,8 +178,8 @@ class Idling(msgspec.Struct, frozen=True):
 class Colocation(msgspec.Struct, frozen=True):
     """Jobs that may share their cards do so where nothing free fits and it is predicted to pay.
 
-    What all of them together get through, in cards' worth of speed, must gain more than `least_gain_milli` by the
-    one that joins. The default is where two alike are over no later on average than one after the other.
+    What all of them together get through, in cards' worth of speed, must gain more than `least_gain_milli` by
+    the one that joins. The default is where two alike are over no later on average than one after the other.
     """
 
     least_gain_milli: int = 333

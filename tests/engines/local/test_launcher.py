@@ -193,10 +193,10 @@ def test_a_second_job_on_a_card_that_lets_in_one_process_is_refused(site: Site) 
 
 
 def test_a_gang_that_was_begun_in_part_when_the_service_died_is_begun_anew_as_a_whole(site: Site) -> None:
-    script = "[ $ALIQUOT_ATTEMPT_NUMBER = 2 ] || sleep 60; echo $ALIQUOT_ATTEMPT_NUMBER"
+    script = "[ $ALIQUOT_ATTEMPT_NUMBER = 2 ] || exec sleep 60; echo $ALIQUOT_ATTEMPT_NUMBER"
     site.submit("gang", script, [a_request(1)] * 3)
     site.until(lambda: site.phase("gang") is Phase.STARTING)
-    wait_for(lambda: all(site.at("gang", member=at).is_running() for at in range(3)))
+    wait_for(lambda: all(site.at("gang", member=at).begun() for at in range(3)))
     site._close()
     await_end(site.places.state)
     left = site.at("gang", member=2)  # as if its order had never reached the nursery

@@ -10,7 +10,7 @@ from aliquot.core.placement.cells import I32, I64, U32
 class Stays(NamedTuple):
     """[rows, slots] who holds something on each row, the first to end first."""
 
-    count: I32  # [rows] slots in use
+    used: I32  # [rows] slots in use
     end: I64  # ms; unknown: far away
     since: I64  # ms since when it runs; -1: it is ending, and gone at `end` or a moment from now
     mask: U32  # cards

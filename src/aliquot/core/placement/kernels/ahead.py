@@ -16,8 +16,8 @@ from aliquot.core.placement.stays import Clock, Stays
 @compiled
 def expected(stays: Stays, clock: Clock, row: int, slot: int) -> int:
     """When a stay is expected to be over."""
-    end = stays.end[row, slot]
-    since = stays.since[row, slot]
+    end = int(stays.end[row, slot])
+    since = int(stays.since[row, slot])
     if since < 0:
         return max(clock.now + 1, end)
     if end > clock.now:
@@ -29,7 +29,7 @@ def expected(stays: Stays, clock: Clock, row: int, slot: int) -> int:
 def fits_card(cells: Cells, request: Request, left: I64, kind: int, card: int) -> bool:
     """Whether a card with `left` [c, DIMS] has room. A whole one may be without bandwidth of its own."""
     if request.whole:
-        return left[card, 0] >= 1000 and left[card, 1] >= cells.full[kind, card, 1]
+        return bool(left[card, 0] >= 1000 and left[card, 1] >= cells.full[kind, card, 1])
     for dim in range(left.shape[1]):  # noqa: SIM110 - numba compiles loops, not generators
         if left[card, dim] < request.ask[kind, dim]:
             return False
@@ -58,7 +58,7 @@ def first_moments(cells: Cells, request: Request, stays: Stays, clock: Clock, ou
             able += (allowed >> card) & 1
         if request.cards > able:
             continue
-        count = stays.count[row]
+        count = stays.used[row]
         for slot in range(count):
             when = expected(stays, clock, row, slot)
             at = slot
