@@ -141,7 +141,7 @@ def test_plans_that_share_hold_and_a_warm_memo_never_changes_them(
 
 def test_the_planned_histories_do_share() -> None:
     joined = 0
-    for seed in range(6):
+    for seed in range(9):
         how = replace(policy("best-fit"), colocation=Colocation(0, 3), preemption=Preemption())
         history = Planned(Random(seed), how).run(60)
         joined += sum(bool(getattr(event, "beside", ())) for event in history.events)

@@ -198,7 +198,7 @@ class Site:
     def processes(self, name: str, attempt: int = 1, member: int = 0) -> list[int]:
         """Living processes of a member."""
         folder = self.at(name, attempt, member)
-        return find_leftovers(mark_of(folder.held), folder.begun(), None)
+        return find_leftovers(mark_of(folder), folder.begun(), None)
 
     def _open(self) -> None:
         self.journal = SqliteJournal(self.folder / "journal.db", durable=self.durable)

@@ -210,9 +210,10 @@ def test_signals_reach_the_job(site: Site) -> None:
 
 
 def test_what_a_job_leaves_behind_is_ended_before_it_is_over(site: Site) -> None:
+    nap = f"sleep 300.{os.getpid()}"  # nobody else's on this machine
     script = (
-        "sleep 300 & setsid sleep 300 & (setsid sh -c 'trap \"\" TERM; sleep 300; sleep 300' &) ; sleep 0.1;"
-        " env -i setsid -f sleep 300; exit 0"
+        f"{nap} & setsid {nap} & (setsid sh -c 'trap \"\" TERM; {nap}; {nap}' &) ; sleep 0.1;"
+        f" env -i setsid -f {nap}; exit 0"
     )
     site.submit("j", script).until_running("j")
     begun = site.at("j").begun()
@@ -222,7 +223,7 @@ def test_what_a_job_leaves_behind_is_ended_before_it_is_over(site: Site) -> None
     site.until_over("j")
     assert [pid for pid in left if is_alive(pid)] == []
     assert site.outcomes("j") == [OK], "its own work was done"
-    asleep = subprocess.run(["pgrep", "-f", "sleep 300"], capture_output=True, text=True, check=False)
+    asleep = subprocess.run(["pgrep", "-f", nap], capture_output=True, text=True, check=False)
     assert asleep.stdout == ""
 
 
@@ -280,3 +281,15 @@ def test_without_a_compiler_it_is_said_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(NoSupervisorError, match="apt-get install gcc"):
         find_supervisor(tmp_path, compiler="no-such-compiler")
     assert find_supervisor(tmp_path, ready_made=supervisor()) == supervisor()
+
+
+def test_a_service_leaves_alone_what_another_of_this_machine_runs_by_the_same_name(
+    site: Site, tmp_path: Path
+) -> None:
+    """Job ids begin at 1 in every service: what lives of "1" over there is no leftover of "1" here."""
+    with Site(tmp_path / "other") as other:
+        other.submit("1", "setsid sleep 60 & sleep 60").until_running("1")
+        wait_for(lambda: len(other.processes("1")) == 3)
+        site.submit("1", "exit 0").until_over("1")
+        assert len(other.processes("1")) == 3
+        assert site.processes("1") == []

@@ -274,7 +274,7 @@ class Launcher:
             limits = confine(asked, held[name.member], self.grounds, missing)
             member.group = self.cgroups.make(_group_name(name), limits)
             attempt.lapses += member.group.unenforced
-        env = environment(payload, held, name, self._exports(name, held[name.member]), attempt.port)
+        env = environment(payload, held, member.folder, self._exports(name, held[name.member]), attempt.port)
         spec = spec_of(payload, env, self.output_of(name), member.group)
         if self._nursery is None:
             self._nursery = Nursery(self.places.program, self.places.state)

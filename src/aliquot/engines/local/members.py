@@ -152,7 +152,7 @@ class Member:
         return self.ending is not None
 
     def _sweep(self) -> None:
-        left = find_leftovers(mark_of(self.folder.held), self.folder.begun(), self.group)
+        left = find_leftovers(mark_of(self.folder), self.folder.begun(), self.group)
         if left:
             self._empty_looks = 0
             if self.group is not None:

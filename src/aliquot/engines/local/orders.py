@@ -6,37 +6,39 @@ process of a job carries ALIQUOT_ATTEMPT, by which the engine can find what outl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from aliquot.control.arrays import array_of, index_of
 from aliquot.core.grants import Placement
-from aliquot.core.ids import GrantId
 from aliquot.engines.local.cgroups import Group
+from aliquot.engines.local.folders import Folder
 from aliquot.engines.local.payload import Payload
 
 MARK: Final = "ALIQUOT_ATTEMPT"
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def mark_of(held: GrantId) -> str:
-    """The value of ALIQUOT_ATTEMPT: attempt, member, then the job's id, which may hold anything."""
-    return f"{held.attempt}.{held.member}:{held.job}"
+def mark_of(folder: Folder) -> str:
+    """The value of ALIQUOT_ATTEMPT: the folder of the member, which no other service of this machine has."""
+    return os.path.realpath(folder.at)
 
 
 def environment(
     payload: Payload,
     placements: Sequence[Placement],
-    held: GrantId,
+    folder: Folder,
     extra: Iterable[tuple[str, str]] = (),
     port: int | None = None,
 ) -> dict[str, str]:
-    """Of member `held`; what the engine says wins over what the job says.
+    """Of the member in `folder`; what the engine says wins over what the job says.
 
     `extra`: what drivers and the service add, such as the path of the report channel. `port`: on which the
     members of a gang may meet.
     """
+    held = folder.held
     placement = placements[held.member]
     index = index_of(held.job)
     return {
@@ -54,7 +56,7 @@ def environment(
         "ALIQUOT_CARD_COMPUTE_MILLI": str(placement.vector.compute) if placement.cards else "0",
         **({} if index is None else {"ALIQUOT_ARRAY": array_of(held.job), "ALIQUOT_ARRAY_INDEX": str(index)}),
         **({} if port is None else _meeting(held.member, len(placements), port)),
-        MARK: mark_of(held),
+        MARK: mark_of(folder),
     }
 
 
