@@ -16,7 +16,7 @@ from random import Random
 
 import pytest
 
-from aliquot.core.events import CardsFaulty, Ended, Event, JobCancelled, JobSubmitted, Outcome
+from aliquot.core.events import CardsFaulty, Ended, Event, Evicting, JobCancelled, JobSubmitted, Outcome
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING, Phase
 from aliquot.core.world import World
@@ -157,12 +157,17 @@ class Story:
 
 
 def ended_more_than_once(events: list[Event]) -> list[JobId]:
-    """Jobs with two final ends on record: folding ignores the second, but none should be needed."""
+    """Jobs with two final ends on record: folding ignores the second, but none should be needed.
+
+    An attempt that was stopped for others and failed of it is not the end of its job.
+    """
+    stopped = {(event.job, event.attempt) for event in events if isinstance(event, Evicting)}
     cancelled = {event.job for event in events if isinstance(event, JobCancelled)}
     finals = [
         event.job
         for event in events
         if isinstance(event, Ended) and event.outcome is not Outcome.LOST and event.job not in cancelled
+        if event.outcome is Outcome.SUCCEEDED or (event.job, event.attempt) not in stopped
     ]
     return sorted({job for job in finals if finals.count(job) > 1})
 
