@@ -28,6 +28,7 @@ from typing import Final
 
 from aliquot.client import Client, Submission
 from aliquot.core.errors import AliquotError
+from aliquot.engines.local.compiled import put
 from tests.support.nvml.state import VARIABLE, SimulatedNvml
 
 PATIENCE_S: Final = 60
@@ -70,9 +71,10 @@ def main() -> None:
 
 def keep_supervisor(folder: Path) -> None:
     """The program compiled outside, where it takes no time."""
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        shutil.copy2(os.environ["SUPERVISOR"], folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    outside = Path(os.environ["SUPERVISOR"])
+    if not (folder / outside.name).exists():
+        put(Path(shutil.copy2(outside, folder / "copying")), folder / outside.name)
 
 
 def start(state: Path, variables: dict[str, str]) -> Client:

@@ -302,9 +302,18 @@ class Keeper:
         hold.blocked = []
         for seat in hold.seats:
             part = self._free_part(seat)
-            if part is not None:
-                self._desk.book(part)
-                hold.blocked.append(part)
+            parts = [] if part is None else [part]
+            for piece in (*parts, *(self._rests(seat) if hold.firm and seat.whole else ())):
+                self._desk.book(piece)
+                hold.blocked.append(piece)
+
+    def _rests(self, seat: Seat) -> list[Seat]:
+        """What is left of the cards of `seat` that somebody still holds a slice of: commit closes it too."""
+        chunk, place = self._desk.draft.ledger.readable(seat.row)
+        usable, idle = self._desk.draft.open_cards(seat.row)
+        shared = bits(seat.mask & usable & ~idle)
+        left = [(card, Vector(*map(int, chunk.left[place][card]))) for card in shared]
+        return [Seat(seat.row, 1 << card, rest) for card, rest in left if any(rest)]
 
     def _unblock(self, holds: Sequence[_Hold]) -> None:
         for hold in holds:

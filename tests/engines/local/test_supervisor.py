@@ -15,7 +15,7 @@ import pytest
 
 from aliquot.core.events import Outcome
 from aliquot.core.ids import GrantId, JobId
-from aliquot.engines.local.compiled import find_supervisor
+from aliquot.engines.local.compiled import find_supervisor, put
 from aliquot.engines.local.errors import NoSupervisorError
 from aliquot.engines.local.folders import Folder, quoted
 from aliquot.engines.local.leftovers import is_alive
@@ -293,3 +293,19 @@ def test_a_service_leaves_alone_what_another_of_this_machine_runs_by_the_same_na
         site.submit("1", "exit 0").until_over("1")
         assert len(other.processes("1")) == 3
         assert site.processes("1") == []
+
+
+def test_the_program_is_on_the_disk_before_its_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut leaves the name with nothing, or half, behind it."""
+    settled: list[str] = []
+
+    def fsync(handle: int) -> None:
+        settled.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    (tmp_path / "made").write_bytes(b"program")
+    put(tmp_path / "made", tmp_path / "at")
+    assert settled == [str(tmp_path / "made"), str(tmp_path)]
+    assert (tmp_path / "at").read_bytes() == b"program"

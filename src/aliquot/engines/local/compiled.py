@@ -55,4 +55,23 @@ def _compile(compiler: str, sources: list[Path], program: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoSupervisorError(f"{NAME} does not compile with {found}:\n{done.stderr}")
-        made.replace(program)
+        put(made, program)
+
+
+def put(made: Path, at: Path) -> None:
+    """Move `made` to `at`, so that after a power cut it is there whole or not at all.
+
+    A torn one would be refused by the kernel, job after job, for as long as its name is believed.
+    """
+    _settle(made)
+    made.replace(at)
+    _settle(at.parent)
+
+
+def _settle(path: Path) -> None:
+    """Onto the disk: what a file holds, or which names a folder has."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
