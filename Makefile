@@ -37,18 +37,18 @@ demo: setup ## the case: whole-card FIFO against binpack, slices and priority; t
 
 .PHONY: test
 test: setup ## the fast tests (SLOW=1: all)
-	@$(PY) -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal -m '$(if $(SLOW),,not slow and )not power' $(ARGS)
+	@$(PY) -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal -m '$(if $(SLOW),,not slow and )not uml' $(ARGS)
 
 .PHONY: test-slow
 test-slow: setup ## only the slow tests
-	@$(PY) -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal -m 'slow and not power' $(ARGS) || { code=$$?; test $$code -eq 5; }
+	@$(PY) -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal -m 'slow and not uml' $(ARGS) || { code=$$?; test $$code -eq 5; }
 
 # Rounds of `make search`.
 ROUNDS ?= 10
 
-.PHONY: test-power
-test-power: setup ## power cuts of a User-Mode Linux machine; not in CI, since its patience depends on the host
-	@$(PY) -m pytest -m power $(ARGS)
+.PHONY: test-uml
+test-uml: setup ## power cuts and cgroup v2 on a User-Mode Linux machine; not in CI: its patience depends on the host
+	@$(PY) -m pytest -m uml $(ARGS)
 
 .PHONY: search
 search: setup ## the properties with new random examples, ROUNDS=10 times over

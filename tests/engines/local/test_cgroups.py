@@ -184,7 +184,7 @@ def test_a_process_that_wiped_its_environment_and_lost_its_supervisor_is_found_b
 # --- a machine that has version 2 alone --------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.uml
 def test_on_a_machine_with_version_2_alone_the_limits_hold_too(tmp_path: Path) -> None:
     """These very tests, on a User-Mode Linux machine. One core of its own has no cpuset."""
     need_kernel()

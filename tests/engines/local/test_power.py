@@ -49,7 +49,7 @@ def lose_all_but_the_disk(site: Site) -> None:
     site.places.state.mkdir()
 
 
-@pytest.mark.power
+@pytest.mark.uml
 def test_what_was_acknowledged_survives_power_cuts_at_random_moments(tmp_path: Path) -> None:
     need_kernel()
     story = Story(tmp_path, seed=5)
@@ -60,7 +60,7 @@ def test_what_was_acknowledged_survives_power_cuts_at_random_moments(tmp_path: P
     assert story.runs > 0
 
 
-@pytest.mark.power
+@pytest.mark.uml
 def test_on_a_disk_that_never_flushes_a_power_cut_loses_what_was_acknowledged(tmp_path: Path) -> None:
     need_kernel()
     story = Story(tmp_path, seed=2, preload=careless(tmp_path))
