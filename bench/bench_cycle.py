@@ -38,7 +38,7 @@ from aliquot.core.settings import Backfill, Order, Preemption, Settings
 from aliquot.core.steps import Evict, Place, Reserve, Wait
 from aliquot.core.world import World
 from bench.cycle_site import HOUR, NOW, Crowd, Size, history, queues
-from bench.measure import LOOP, peak_mib, print_table, scaled, write_results
+from bench.measure import calibrate, peak_mib, print_table, scaled, write_results
 
 SEED = 17
 WARM_UP = 8
@@ -150,7 +150,7 @@ def measure(site: Site, policy: str, scene: str, cycles: int) -> dict[str, objec
     runs, loops = [], []
     for at in range(cycles):
         if at % 5 == 0:
-            loops.append(loop_s())
+            loops.append(calibrate(1))
         runs.append(site.cycle(SCENES[scene]))
     calibration = median(loops)
     totals = [run.total for run in runs]
@@ -179,13 +179,6 @@ def measure(site: Site, policy: str, scene: str, cycles: int) -> dict[str, objec
     return row
 
 
-def loop_s() -> float:
-    """The calibration loop in CPU time, as the cycles are measured: the machine may be busy."""
-    begin = time.process_time()
-    exec(LOOP, {})
-    return time.process_time() - begin
-
-
 def main() -> None:
     """Run, print, write."""
     asked = sys.argv[1:]
@@ -198,7 +191,7 @@ def main() -> None:
         rows += [measure(site, policy, scene, cycles) for scene in scenes]
     print_table("One planning cycle, s of CPU", list(rows[0]), [list(row.values()) for row in rows])
     name = "cycle" if len(policies) == len(POLICIES) else f"cycle_{'_'.join(policies)}"
-    write_results(name, rows, loop_s(), seed=SEED)
+    write_results(name, rows, calibrate(1), seed=SEED)
 
 
 if __name__ == "__main__":

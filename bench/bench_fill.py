@@ -28,7 +28,7 @@ from aliquot.core.settings import Backfill, Settings
 from aliquot.core.steps import Gate, Wait
 from aliquot.core.wishes import Level, Wish
 from aliquot.core.world import World
-from bench.measure import LOOP, print_table, scaled, write_results
+from bench.measure import calibrate, print_table, scaled, write_results
 
 RACK = 32
 NEAR = Wish(preferred=Level.RACK)
@@ -131,9 +131,7 @@ def main() -> None:
             run(settings)  # what is compiled is loaded
             loops, seconds = [], []
             for _ in range(rounds):
-                began = time.process_time()
-                exec(LOOP, {})
-                loops.append(time.process_time() - began)
+                loops.append(calibrate(1))
                 seconds.append(run(settings))
             row = {
                 "shape": shape,

@@ -36,7 +36,7 @@ from aliquot.core.slices import Vector
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Kill
 from aliquot.core.world import World
-from bench.measure import LOOP, print_table, scaled, write_results
+from bench.measure import calibrate, print_table, scaled, write_results
 
 NODES = 500
 CARDS_EACH = 8
@@ -92,21 +92,11 @@ def main() -> None:
     words = sys.argv[1:]
     rounds = next((int(word) for word in words if word.isdigit()), 3)
     parts = [word for word in words if not word.isdigit()] or ["one", "many"]
-    calibration = calibrate_cpu()
+    calibration = calibrate()
     if "one" in parts:
         measure_one(rounds, calibration)
     if "many" in parts:
         measure_many(calibration)
-
-
-def calibrate_cpu(rounds: int = 3) -> float:
-    """As `measure.calibrate`, in seconds of CPU."""
-    best = float("inf")
-    for _ in range(rounds):
-        begin = time.process_time()
-        exec(LOOP, {})
-        best = min(best, time.process_time() - begin)
-    return best
 
 
 def measure_many(calibration: float) -> None:

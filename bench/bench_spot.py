@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from aliquot.bootstrap import make_sim
 from aliquot.control.whatif import Run
 from aliquot.core.events import Event, Evicting
-from aliquot.core.ids import CardId, JobId, NodeId, SiteId
-from aliquot.core.inventory import Card, CardModel, Node
+from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request, Stop
 from aliquot.core.report.classes import ClassScore
 from aliquot.core.report.observation import Observation
@@ -29,13 +28,12 @@ from aliquot.core.settings import HOUR_MS, Preemption, Settings, SpotCap
 from aliquot.core.workload import Offer, Scenario
 from aliquot.core.world import World
 from bench.measure import calibrate, print_table, write_results
+from bench.small_site import small_nodes
 
-NODES, CARDS_EACH = 4, 8
 DAY = 24 * HOUR_MS
 LEARN, DAYS = 4, 9
 LOW, HIGH = 6.0, 26.0
 MINUTE = 60_000
-H100 = CardModel("H100", memory_mib=81559)
 RULES = Preemption(grace_ms=30_000, most_evictions=1000)
 PLAIN = Settings(policy=(("best-fit", 1.0),), preemption=RULES)
 CAPS = (
@@ -105,18 +103,9 @@ class _Stops:
 def site(seed: int) -> Scenario:
     """Four nodes of eight cards and nine days of arrivals."""
     random = Random(seed)
-    nodes = tuple(
-        Node(
-            NodeId(SiteId(""), f"n{at}"),
-            128_000,
-            2**20,
-            tuple(Card(CardId(f"n{at}-g{slot}"), H100) for slot in range(CARDS_EACH)),
-        )
-        for at in range(NODES)
-    )
     offers = sorted([*_others(random), *_spot(random)], key=lambda offer: offer.job.submitted_ms)
     numbered = tuple(replace(offer, job=replace(offer.job, seq=seq)) for seq, offer in enumerate(offers))
-    return Scenario("spot", nodes, numbered, ())
+    return Scenario("spot", small_nodes(), numbered, ())
 
 
 def _others(random: Random) -> list[Offer]:

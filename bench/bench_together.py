@@ -17,18 +17,16 @@ from msgspec.structs import replace
 
 from aliquot.bootstrap import make_sim
 from aliquot.control.whatif import Run
-from aliquot.core.ids import CardId, JobId, NodeId, SiteId
-from aliquot.core.inventory import Card, CardModel, Node
+from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.report.observation import Observation
 from aliquot.core.settings import HOUR_MS, Backfill, Colocation, Settings
 from aliquot.core.together import Together
 from aliquot.core.workload import Offer, Scenario
 from bench.measure import calibrate, print_table, write_results
+from bench.small_site import small_nodes
 
-NODES, CARDS_EACH = 4, 8
 LOADS = (190, 300)
-H100 = CardModel("H100", memory_mib=81559)
 KINDS = (
     (700, 100, 100, 100),
     (100, 600, 250, 50),
@@ -82,15 +80,6 @@ def run(rules: Colocation | None, jobs: int, seed: int) -> dict[str, float]:
 def site(jobs: int, seed: int) -> Scenario:
     """Four nodes of eight cards and two days of arrivals."""
     random = Random(seed)
-    nodes = tuple(
-        Node(
-            NodeId(SiteId(""), f"n{at}"),
-            128_000,
-            2**20,
-            tuple(Card(CardId(f"n{at}-g{slot}"), H100) for slot in range(CARDS_EACH)),
-        )
-        for at in range(NODES)
-    )
     offers, at = [], 0.0
     for seq in range(jobs):
         at += random.expovariate(jobs / (48 * HOUR_MS))
@@ -100,7 +89,7 @@ def site(jobs: int, seed: int) -> Scenario:
         asked = (Request(cards=cards),)
         job = Job(JobId(f"j{seq}"), asked, int(at), seq, estimate_ms=work, together=together)
         offers.append(Offer(job, work))
-    return Scenario("together", nodes, tuple(offers), ())
+    return Scenario("together", small_nodes(), tuple(offers), ())
 
 
 def _shown(row: dict[str, Any]) -> tuple[str, ...]:

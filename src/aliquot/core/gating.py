@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from aliquot.core.columns import COMPUTE, MEMORY, NodeChunk
+from aliquot.core.columns import COMPUTE, MEMORY
 from aliquot.core.jobs import Job, Request
 from aliquot.core.placement.shapes import Shape
+from aliquot.core.reasons import asked_of, cards_for, rows_of
 from aliquot.core.siting import Desk
 from aliquot.core.steps import Gate, Reason, Short, Shortfall, Wait
 
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.integer]
 _DIMS: Final = ((COMPUTE, "compute"), (MEMORY, "memory"))
 
 
@@ -70,19 +71,6 @@ def _sum_and_best(parts: list[Ints]) -> tuple[int, int]:
 
 def _columns(desk: Desk, shape: Shape) -> Iterator[tuple[Ints, Ints, Ints]]:
     """Of each chunk: idle cards that may serve [node, card], what such cards have left, what is asked."""
-    for chunk, rows in _chunks(desk):
-        kind = chunk.kind[:rows]
-        may = np.array([*shape.eligible, 0], np.int64)[kind] & chunk.usable[:rows]
-        at = np.arange(chunk.left.shape[1])
-        cards: Ints = may[:, None] >> at & 1
-        idle: Ints = cards & (chunk.idle[:rows, None].astype(np.int64) >> at)
-        left: Ints = chunk.left[:rows] * cards[:, :, None]
-        yield idle, left, np.array([*shape.ask, (0, 0, 0)], np.int64)[kind]
-
-
-def _chunks(desk: Desk) -> Iterator[tuple[NodeChunk, int]]:
-    seen = 0
-    for chunk in desk.draft.chunks:
-        rows = min(len(chunk.kind), desk.world.rows - seen)
-        seen += rows
-        yield chunk, rows
+    for chunk, _, rows in rows_of(desk.draft.chunks, desk.world.rows):
+        may, idle = cards_for(shape, chunk, rows)
+        yield idle.astype(np.int64), chunk.left[:rows] * may[:, :, None], asked_of(shape, chunk.kind[:rows])

@@ -56,11 +56,8 @@ def find_reasons(
         Shortfall.CARDS: shape.cards,
         Shortfall.LINK: shape.cards,
     }
-    seen = 0
-    for chunk in chunks:
-        here = min(len(chunk.kind), rows - seen)
-        shut: Bools = np.array([row in closed for row in range(seen, seen + here)], np.bool_)
-        seen += here
+    for chunk, first, here in rows_of(chunks, rows):
+        shut: Bools = np.array([row in closed for row in range(first, first + here)], np.bool_)
         for shortfall, number, best, need in _judge(request, shape, chunk, shut, kinds):
             counts.setdefault(shortfall, _Count()).add(number, best)
             if need is not None:
@@ -70,6 +67,28 @@ def find_reasons(
         for shortfall in Shortfall
         if shortfall in counts and counts[shortfall].nodes
     )
+
+
+def rows_of(chunks: Sequence[NodeChunk], rows: int) -> Iterator[tuple[NodeChunk, int, int]]:
+    """Each chunk with its first row and how many of its rows are nodes, of `rows` in all."""
+    first = 0
+    for chunk in chunks:
+        here = min(len(chunk.kind), rows - first)
+        yield chunk, first, here
+        first += here
+
+
+def cards_for(shape: Shape, chunk: NodeChunk, rows: int) -> tuple[Bools, Bools]:
+    """[rows, cards] the cards that may serve `shape`, and which of them are idle."""
+    at = np.arange(chunk.left.shape[1])
+    eligible = np.array([*shape.eligible, 0], np.int64)[chunk.kind[:rows]] & chunk.usable[:rows]
+    may = (eligible[:, None] >> at & 1).astype(np.bool_)
+    return may, may & (chunk.idle[:rows, None] >> at & 1).astype(np.bool_)
+
+
+def asked_of(shape: Shape, kind: Ints) -> Ints:
+    """[rows, DIMS] what a card of a node of each `kind` is asked for; 0 where there is no node."""
+    return np.array([*shape.ask, (0, 0, 0)], np.int64)[kind]
 
 
 def can_never(request: Request, shape: Shape, kinds: Sequence[NodeKind]) -> bool:
@@ -130,15 +149,12 @@ def _judge_cards(
     request: Request, shape: Shape, chunk: NodeChunk, kind: Ints, left_over: Bools, kinds: Sequence[NodeKind]
 ) -> Iterator[tuple[Shortfall, int, int | None, int | None]]:
     rows = len(kind)
-    cards = chunk.left.shape[1]
-    eligible = np.array([*shape.eligible, 0], np.int64)[kind] & chunk.usable[:rows]
-    may = (eligible[:, None] >> np.arange(cards) & 1).astype(np.bool_)
-    idle = (chunk.idle[:rows, None] >> np.arange(cards) & 1).astype(np.bool_)
-    fit = may & idle if shape.whole else may
+    may, idle = cards_for(shape, chunk, rows)
+    fit = idle if shape.whole else may
     enough = fit.sum(axis=1)
     yield _take(Shortfall.CARDS, enough < shape.cards, left_over, enough, shape.cards)
     if not shape.whole:
-        ask = np.array([*shape.ask, (0, 0, 0)], np.int64)[kind]
+        ask = asked_of(shape, kind)
         left = chunk.left[:rows]
         for dim, shortfall in _SHARED:
             fit = fit & (left[:, :, dim] >= ask[:, None, dim])

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from aliquot.engines.local.disk import sync
 from aliquot.engines.local.errors import NoSupervisorError
 
 SOURCES: Final = Path(__file__).parent / "supervisor"
@@ -63,15 +64,6 @@ def put(made: Path, at: Path) -> None:
 
     A torn one would be refused by the kernel, job after job, for as long as its name is believed.
     """
-    _settle(made)
+    sync(made)
     made.replace(at)
-    _settle(at.parent)
-
-
-def _settle(path: Path) -> None:
-    """Onto the disk: what a file holds, or which names a folder has."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(at.parent)

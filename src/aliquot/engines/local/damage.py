@@ -7,7 +7,6 @@ a person may accept that. SQLite itself drops a torn last transaction; this is a
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aliquot.engines.local import schema
+from aliquot.engines.local.disk import sync
 from aliquot.engines.local.errors import JournalDamagedError
 from aliquot.engines.local.schema import checksum
 
@@ -67,7 +67,7 @@ def put_aside(path: Path, damage: Damage | None, *, accept_loss: bool) -> str:
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     fresh.replace(path)
-    _sync_folder(path.parent)
+    sync(path.parent)
     what = f"batch {damage.seq} ({damage.why})" if damage else "the file (not a readable database)"
     return f"{path}: {what} is broken; kept {kept} batches before it, put the file aside as {aside}"
 
@@ -165,11 +165,3 @@ def _carry_batches(old: sqlite3.Connection, new: sqlite3.Connection, snapshot: i
         new.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", row)
         count, last = count + 1, seq
     return count
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
