@@ -41,11 +41,7 @@ class Loop:
     ) -> None:
         self.cluster, self.clock, self.journal, self.settings = cluster, clock, journal, settings
         self.observers = observers
-        self.world = World(
-            window=settings.mix_window,
-            half_life_ms=settings.past_half_life_ms,
-            quantile_milli=settings.estimates.learnt_milli,
-        )
+        self.world = World(**settings.folding)
         self.memo = Memo()
         self.explained: JobId | None = None  # a job whose placement should name its runner-up
         self.last_plan: Plan | None = None

@@ -124,9 +124,7 @@ def play_forward(
 
 def twin_of(image: WorldImage, settings: Settings) -> World:
     """A world of `image` that goes its own way under `settings`."""
-    half_life = settings.past_half_life_ms
-    learnt = settings.estimates.learnt_milli
-    return world_of(image, window=settings.mix_window, half_life_ms=half_life, quantile_milli=learnt)
+    return world_of(image, **settings.folding)
 
 
 def _play(

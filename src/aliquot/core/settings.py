@@ -237,6 +237,15 @@ class Settings(msgspec.Struct, frozen=True):
         """The half-life a world keeps past usage with; 0, so none is kept, where there are no queues."""
         return self.order.half_life_ms if self.queues else 0
 
+    @property
+    def folding(self) -> dict[str, int]:
+        """What a world under these settings folds by, as `World` and `image.world_of` take it."""
+        return {
+            "window": self.mix_window,
+            "half_life_ms": self.past_half_life_ms,
+            "quantile_milli": self.estimates.learnt_milli,
+        }
+
     def queue_priority(self, name: str) -> int:
         """Priority of the queue `name`; 0 where none is configured."""
         return next((queue.priority for queue in self.queues if queue.name == name), 0)
