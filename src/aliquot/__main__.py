@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from aliquot.interfaces.cli.app import run_app
 
 if TYPE_CHECKING:
     from aliquot.config.spelling import PolicyPage
@@ -17,7 +16,15 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run_app(sys.argv[1:], _experiments, _live, _policies))
+    gc.set_threshold(50_000, 20, 100)  # what is loaded stays: looking for garbage in it finds nothing
+    from aliquot.interfaces.cli.quick import run_quickly
+
+    code = run_quickly(sys.argv[1:], _live)
+    if code is None:
+        from aliquot.interfaces.cli.app import run_app
+
+        code = run_app(sys.argv[1:], _experiments, _live, _policies)
+    sys.exit(code)
 
 
 def _experiments() -> Experiments:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from aliquot.client import Client
-from aliquot.control.live import Live, Ready, ServeAsk
-from aliquot.control.views import SiteFile, Submission
+from aliquot.client.asking import Asking
+from aliquot.control.live import Live, Ready, Remote, ServeAsk
+
+if TYPE_CHECKING:
+    from aliquot.control.views import SiteFile, Submission
 
 SOCKET: Final = "aliquot.sock"
 ROOT_STATE, ROOT_RUN = Path("/var/lib/aliquot"), Path("/run/aliquot")
@@ -21,12 +23,19 @@ ROOT_STATE, ROOT_RUN = Path("/var/lib/aliquot"), Path("/run/aliquot")
 def make_live() -> Live:
     """The doors of a live site."""
     return Live(
-        connect=lambda path: Client(path or _usual_socket()),
+        connect=_connect,
+        dial=lambda path: Asking(path or _usual_socket()),
         serve=_serve,
         read_jobs=_read_jobs,
         read_files=_read_files,
         environment=lambda: dict(os.environ),
     )
+
+
+def _connect(path: Path | None) -> Remote:
+    from aliquot.client.client import Client
+
+    return Client(path or _usual_socket())
 
 
 def _serve(ask: ServeAsk, on_ready: Callable[[Ready], None]) -> None:
@@ -48,6 +57,7 @@ def _read_jobs(paths: Sequence[Path]) -> list[Submission]:
 
 def _read_files(paths: Sequence[Path]) -> tuple[SiteFile, ...]:
     from aliquot.config.source import text_files
+    from aliquot.control.views import SiteFile
 
     return tuple(SiteFile(name, text) for name, text in text_files(paths))
 

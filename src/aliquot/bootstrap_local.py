@@ -23,7 +23,7 @@ from aliquot.bootstrap_local_jobs import (
     user_of_pid,
 )
 from aliquot.catalog import HardwareCatalog, load_catalog
-from aliquot.config.live_site import read_live_site
+from aliquot.config.live_site import read_asked_reservation, read_live_site
 from aliquot.config.source import text_files
 from aliquot.control.live import Ready, ServeAsk
 from aliquot.control.parts import Parts, Rules
@@ -54,6 +54,7 @@ from aliquot.reporting import CHANNEL
 
 ATTEMPTS: Final = "attempts"
 REREAD_S: Final = 30.0
+OVER_USE_MS: Final = 10_000  # the longest warning, and grace, of who takes more than he was granted
 FOR_ALL, FOR_ONE = 0o666, 0o600  # who may connect; what one may do then depends on who one is
 
 
@@ -103,10 +104,11 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             passing=(JournalFullError, JournalReadOnlyError),
             observers=(SnapshotKeeper(journal, every=COMPACT_EVERY),),
             eyes=eyes,
-            end=launcher.stop,
+            end=partial(launcher.stop, before=f"within {OVER_USE_MS}\n"),
             user_of_pid=user_of_pid,
             pace=_pace(ask),
             settle=settle,
+            reserve=lambda asked, settings: read_asked_reservation(asked, (found.node,), settings),
             unenforced=launcher.lapses,
             say=_say,
             keep_kernels=_keep_kernels,
@@ -130,7 +132,7 @@ def _first_rules(
     last = Configuration() if body is None else msgspec.json.decode(body, type=Configuration)
     wanted, said = last, []
     if ask.files:
-        wanted = _read_files(ask)
+        wanted = replace(_read_files(ask), reserved=last.reserved)
         if last.files and wanted.files != last.files:
             said.append("the files of the command line replace the documents that were in force before")
     elif ask.policy is not None:
@@ -160,7 +162,12 @@ def _settle(catalog: HardwareCatalog, found: Found, configuration: Configuration
     files = [(file.name, file.text) for file in configuration.files]
     site = read_live_site(files, configuration.policy, catalog, (found.node,))
     # one machine: compiled kernels would take longer to load than they ever save
-    settings = replace(site.settings, engine="python", mix_source=MixSource.WINDOW)
+    settings = replace(
+        site.settings,
+        engine="python",
+        mix_source=MixSource.WINDOW,
+        resizes_in_place=LocalCluster.resizes_in_place,
+    )
     return Rules(site.policy, settings, configuration, site.notes, site.windows)
 
 
@@ -185,9 +192,15 @@ def _describe(found: Found, policy: str, notes: list[str]) -> Site:
 
 def _open_journal(state: Path) -> SqliteJournal:
     """The record, for its service alone: it holds the environments of everyone's jobs."""
-    if not state.exists():
-        state.mkdir(parents=True)
-        state.chmod(0o711)  # people may reach their own output below
+    try:
+        if not state.exists():
+            state.mkdir(parents=True)
+            state.chmod(0o711)  # people may reach their own output below
+    except OSError as error:
+        raise SpecError(
+            f"{state} cannot be made or looked at: {error.strerror}", field="--state", value=str(state),
+            hint="a folder you may write",
+        ) from error  # fmt: skip  # one thought
     before = os.umask(0o077)
     try:
         return SqliteJournal(state / "journal.db")

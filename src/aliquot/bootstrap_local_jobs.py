@@ -26,7 +26,7 @@ from aliquot.core.errors import SpecError
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.settings import Settings
-from aliquot.core.units import parse_duration
+from aliquot.core.units import format_ms, parse_duration
 from aliquot.engines.local.journal import SqliteJournal
 from aliquot.engines.local.leftovers import attempt_of
 from aliquot.engines.local.payload import (
@@ -43,6 +43,8 @@ from aliquot.engines.local.payload import (
 )
 
 KEEP_KIB: Final = 256 << 10  # of output in one file
+LONGEST_STOP_MS: Final = 3_600_000  # of a warning, and of a grace: a job that is to end does end
+LONGEST_MS: Final = 10 * 365 * 86_400_000
 KNOWN_S: Final = 60  # how long a user's groups are not asked for again
 
 
@@ -142,14 +144,24 @@ def _payload(asked: Submission, caller: Caller, job: Job) -> Payload:
         output=Output(keep_kib=KEEP_KIB),
         stop=Stop(
             warn,
-            0 if warn is None else parse_duration(asked.warn_before, "warnBefore"),
-            parse_duration(asked.grace, "grace", zero=True),
+            0 if warn is None else _bounded(asked.warn_before, "warnBefore", LONGEST_STOP_MS),
+            _bounded(asked.grace, "grace", LONGEST_STOP_MS, zero=True),
         ),
         limits=limits[0],
         member_limits=tuple(limits) if len(set(limits)) > 1 else (),
-        time_ms=None if asked.time is None else parse_duration(asked.time, "time"),
+        members=len(job.members),
+        widths=() if job.elastic is None else job.elastic.widths,
+        time_ms=None if asked.time is None else _bounded(asked.time, "time", LONGEST_MS),
         retries=asked.retries,
     )
+
+
+def _bounded(text: str, field: str, most: int, *, zero: bool = False) -> int:
+    """Milliseconds; raises SpecError for what is no duration, and for more than `most`."""
+    found = parse_duration(text, field, zero=zero)
+    if found > most:
+        raise SpecError(f"{text!r} is too long", field=field, value=text, hint=f"at most {format_ms(most)}")
+    return found
 
 
 def _limits(request: Request) -> Limits:

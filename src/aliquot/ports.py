@@ -44,6 +44,14 @@ class Cluster(Protocol):
         """Whether nothing will happen any more unless a step is carried out; never so for live machines."""
         ...
 
+    @property
+    def resizes_in_place(self) -> bool:
+        """Whether a running job may change its width at once; else it gets no Resize, but a Kill and a Start.
+
+        `Settings.resizes_in_place` of the plans it is given say the same.
+        """
+        ...
+
     def observe(self) -> Sequence[Event]:
         """What happened since the last call, in order; may be empty."""
         ...

@@ -29,21 +29,23 @@ def test_the_least_that_must_be_said(tmp_path: Path) -> None:
 def test_everything_that_can_be_said(tmp_path: Path) -> None:
     text = """\
 columns: {submit: a, cards: b, duration: c, id: d, start: e, end: f, estimate: g, nodes: h, gpuMemory: i,
-          model: j, queue: k, user: l, priority: m}
-units: {time: "%d.%m.%Y %H:%M", duration: clock, estimate: hours, gpuMemory: GiB}
+          model: j, queue: k, user: l, priority: m, limit: o}
+units: {time: "%d.%m.%Y %H:%M", duration: clock, estimate: hours, limit: minutes, gpuMemory: GiB}
 delimiter: tab
 unknown: ["", "NA", 0]
 share: true
 """
     assert read(tmp_path, text) == HistoryColumns(
         submit="a", cards="b", duration="c", id="d", start="e", end="f", estimate="g", nodes="h", memory="i",
-        model="j", queue="k", user="l", priority="m", time_form="%d.%m.%Y %H:%M", duration_unit="clock",
-        estimate_unit="hours", memory_unit="GiB", delimiter="\t", unknown=("", "na", "0"), share=True,
+        model="j", queue="k", user="l", priority="m", limit="o", time_form="%d.%m.%Y %H:%M",
+        duration_unit="clock", estimate_unit="hours", limit_unit="minutes", memory_unit="GiB", delimiter="\t",
+        unknown=("", "na", "0"), share=True,
     )  # fmt: skip  # one field a word
 
 
 def test_an_estimate_is_in_the_unit_of_the_duration_where_none_is_given(tmp_path: Path) -> None:
-    assert read(tmp_path, LEAST + "units: {duration: minutes}").estimate_unit == "minutes"
+    columns = read(tmp_path, LEAST + "units: {duration: minutes}")
+    assert (columns.estimate_unit, columns.limit_unit) == ("minutes", "minutes")
 
 
 def test_the_example_is_read(repository: Path) -> None:

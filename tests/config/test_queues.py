@@ -119,6 +119,11 @@ def test_what_is_promised_beyond_the_pool_is_said(tmp_path: Path) -> None:
     assert notes == ("queues are promised more than the pool has: 2 of cards too much",)
 
 
+def test_a_promise_of_cards_that_no_machine_has_is_said(tmp_path: Path) -> None:
+    notes = load(tmp_path, CLUSTER, queue("{quota: {cards: {H100-SXM5-80GB: 4}}}")).notes
+    assert notes == ("queues are promised more than the pool has: 4 of cards H100-SXM5-80GB too much",)
+
+
 def test_quotas_of_money_need_rates_and_say_so(tmp_path: Path) -> None:
     (note,) = load(tmp_path, CLUSTER, queue("{quota: {money: 100}}")).notes
     assert note.startswith(f"quotas of money do not count cards of {A100}: ")
@@ -188,6 +193,12 @@ WRONG = [
         queues("{name: a, quota: {cards: 2}}, {name: a/b, quota: {cards: 3}}"),
         "spec.queues[0].quota.cards",
         "promised 3000 of cards, it has 2000",
+    ),
+    (
+        "a limit of the pool that nobody would keep",
+        queues('{name: "", quota: {cards: {maximum: 4}}}'),
+        "spec.queues[0].quota.cards.maximum",
+        "the pool itself has no maximum",
     ),
     (
         "the same in the short form",

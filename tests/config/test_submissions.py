@@ -85,6 +85,15 @@ def test_what_a_service_could_not_keep_is_refused_and_why(key: str) -> None:
     assert NOT_YET[key] in str(caught.value)
 
 
+@pytest.mark.parametrize("word", ["two\nlines", "\x1b[31mred", "x" * 201])
+@pytest.mark.parametrize("field", ["name", "key"])
+def test_a_name_that_could_spoil_the_screens_of_others_is_refused(field: str, word: str) -> None:
+    asked = Submission(command=("true",), spec={"cpu": 1}, **{field: word})
+    with pytest.raises(SpecError, match="printable") as caught:
+        read_live_jobs(asked, load_catalog(), Settings(), now_ms=NOW)
+    assert caught.value.field == field
+
+
 def submit(folder: Path, *jobs: tuple[str, str]) -> list[Submission]:
     file = folder / "jobs.yaml"
     texts = [document("Job", name, f"{{command: [a], cpu: 1{more}}}") for name, more in jobs]

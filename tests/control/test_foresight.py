@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from aliquot.bootstrap import make_sim
 from aliquot.control.encode import encode_json
 from aliquot.control.experiments import Experiments
-from aliquot.control.foresight import Foresight, busy_share, find_places
+from aliquot.control.foresight import FUTURES, Foresight, busy_share, find_places
 from aliquot.control.looking import APART_MS, Lookout
 from aliquot.control.whatif import Run
 from aliquot.core.events import Ended, Granted, JobSubmitted, Outcome
@@ -62,6 +62,24 @@ def test_run_times_are_learnt_from_those_who_succeed() -> None:
     assert foresight.estimate(a_job("next", user="ann")) == 7 * MINUTE
     assert foresight.estimate(a_job("next", user="ann", estimate_ms=5)) == 5, "the user's word comes first"
     assert Foresight(PLAIN).estimate(a_job("next")) is None
+
+
+def test_where_words_were_wrong_several_futures_are_looked_at() -> None:
+    foresight, site = Foresight(PLAIN), WorldBuilder()
+    assert foresight.futures is None
+    for seq in range(40):
+        job = a_job(f"j{seq}", seq=seq, estimate_ms=10 * MINUTE)
+        site.happen(JobSubmitted(0, job))
+        foresight.see([JobSubmitted(0, job), Granted(0, job.id, 1, ())], site.world)
+        foresight.see([Ended((1 + seq) * MINUTE, job.id, 1, Outcome.SUCCEEDED)], site.world)
+    assert foresight.futures is not None
+    word = a_job("next", seq=7, estimate_ms=10 * MINUTE)
+    lengths = foresight.futures(word, 0)
+    assert len(set(lengths)) == FUTURES
+    assert lengths == foresight.futures(word, 0), "nothing is drawn by chance"
+    assert all(length is not None and length > 20 * MINUTE for length in foresight.futures(word, 20 * MINUTE))
+    assert foresight.futures(a_job("unknown", seq=8, user="ann", queue="new"), 0) != (None,) * FUTURES
+    assert Foresight(PLAIN).lengths(a_job("unknown"), 0) == (None,) * FUTURES
 
 
 def test_a_run_is_the_same_with_and_without_predictions() -> None:

@@ -11,12 +11,12 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from aliquot.bootstrap import make_sim
-from aliquot.control.predicting import Budget, count_forward, play_forward, predict
+from aliquot.control.predicting import Budget, count_forward, is_even, play_forward, predict
 from aliquot.control.whatif import Run
 from aliquot.core.events import Event, Granted
 from aliquot.core.ids import JobId
 from aliquot.core.image import image_of
-from aliquot.core.jobs import After, Array, Stop
+from aliquot.core.jobs import After, Array, Job, Stop
 from aliquot.core.queueing.outlook import Method
 from aliquot.core.queues import Queue
 from aliquot.core.room.disciplines import EASY
@@ -188,11 +188,44 @@ def test_counts_stop_when_time_is_up_and_say_so() -> None:
 
     def is_spent() -> bool:
         asked.append(len(asked))
-        return len(asked) > 3  # those who wait, the present, then the hour's end
+        return len(asked) > 1  # those who wait, then the present
 
     found = count_forward(site.frozen, PLAIN, 0, [JobId("a"), JobId("b")], Budget(is_spent=is_spent))
-    assert list(found.starts) == ["a"]
-    assert found.is_cut
+    assert (found.starts, found.is_cut) == ({}, True)
+
+
+def test_where_ends_are_doubtful_the_start_in_the_middle_of_all_futures_is_taken() -> None:
+    def starts_in(*busy: int | None) -> dict[str, int]:
+        def futures(job: Job, ran_ms: int) -> list[int | None]:
+            return [
+                MINUTE if minutes and job.id != "busy" else minutes and minutes * MINUTE for minutes in busy
+            ]
+
+        wanted = [JobId("a"), JobId("b")]
+        found = count_forward(waiting_site().frozen, PLAIN, 0, wanted, futures=futures)
+        return {job: guess.at_ms // MINUTE for job, guess in found.starts.items()}
+
+    assert starts_in(20, 80, 40) == {"a": 40, "b": 41}
+    assert starts_in(20, 90, 50, 30) == {"a": 40, "b": 41}, "between the two in the middle"
+    assert starts_in(None) == {"a": 60}, "nobody knows more than was told, nor how long a runs"
+
+
+def test_a_guess_says_what_was_seen_of_the_job() -> None:
+    for budget in (Budget(), Budget(0)):
+        guess = predict(waiting_site().world, PLAIN, 0, [JobId("a")], budget).starts[JobId("a")]
+        assert (guess.length_ms, guess.cards, guess.waiting) == (10 * MINUTE, 1, 2)
+
+
+def test_counts_are_as_good_as_the_plan_only_where_all_is_even() -> None:
+    assert is_even(waiting_site().frozen, PLAIN)
+    assert is_even(waiting_site().frozen, settings(backfill=Backfill()))
+    assert not is_even(waiting_site().frozen, settings(queues=(Queue("a"),)))
+    assert not is_even(waiting_site().frozen, settings(preemption=Preemption()))
+    assert not is_even(waiting_site().submit("c", priority=1).frozen, PLAIN)
+    assert not is_even(waiting_site().submit("c", array=Array("many", 3, 1)).frozen, PLAIN)
+    assert not is_even(waiting_site().node("m", 2).frozen, PLAIN)
+    quick = predict(waiting_site().world, PLAIN, 0, [JobId("a")], Budget(most_even=0))
+    assert quick.starts[JobId("a")].method is Method.COUNTS
 
 
 @pytest.mark.parametrize("how", [settings(), settings(discipline=Discipline.STRICT)])

@@ -33,7 +33,7 @@ def a_site() -> WorldBuilder:
 
 def test_a_queue_shows_what_it_may_have_has_borrows_and_is_asked_for() -> None:
     site = a_site()
-    views = {view.name: view for view in queue_views(site.frozen, HOW, lives(site))}
+    views = {view.name: view for view in queue_views(site.frozen, HOW, lives(site), site.at)}
     assert list(views) == ["lab", "lab/a", "lab/b"]
     cards, memory = views["lab/a"].quotas
     assert cards == QuotaView("cards", nominal=2000, used=3000, borrowed=1000, waiting=4000, maximum=5000)
@@ -44,23 +44,23 @@ def test_a_queue_shows_what_it_may_have_has_borrows_and_is_asked_for() -> None:
 
 def test_a_queue_counts_with_all_below_it() -> None:
     site = a_site()
-    lab = queue_views(site.frozen, HOW, lives(site))[0]
+    lab = queue_views(site.frozen, HOW, lives(site), site.at)[0]
     assert (lab.waiting, lab.running, lab.is_configured) == (2, 1, True)
     assert lab.quotas == (QuotaView("cards", 6000, 3000, 0, 5000),)
 
 
 def test_without_documents_there_are_only_the_names_that_jobs_gave() -> None:
     site = WorldBuilder().node("n", 8).submit("j", queue="x")
-    (view,) = queue_views(site.frozen, Settings(), lives(site))
+    (view,) = queue_views(site.frozen, Settings(), lives(site), site.at)
     assert (view.name, view.waiting, view.quotas, view.is_configured) == ("x", 1, (), False)
-    (empty,) = queue_views(WorldBuilder().frozen, Settings(), [])
+    (empty,) = queue_views(WorldBuilder().frozen, Settings(), [], 0)
     assert (empty.name, empty.waiting) == ("default", 0)
 
 
 def test_jobs_that_are_over_do_not_count() -> None:
     site = a_site()
     over = [Life(life.job, Phase.SUCCEEDED, 0, "", over_ms=5) for life in lives(site)]
-    assert [view.waiting + view.running for view in queue_views(site.frozen, HOW, over)] == [0, 0, 0]
+    assert [view.waiting + view.running for view in queue_views(site.frozen, HOW, over, site.at)] == [0, 0, 0]
 
 
 def test_what_becomes_of_jobs_whose_queue_is_gone_is_said() -> None:

@@ -6,10 +6,20 @@ import pytest
 
 from aliquot.catalog import load_catalog
 from aliquot.config.live_site import read_live_site
-from aliquot.control.reserving import changes_of
-from aliquot.core.errors import DocumentError
+from aliquot.control.errors import ConflictError
+from aliquot.control.parts import Rules
+from aliquot.control.reserving import (
+    changes_of,
+    reservation_views,
+    wanted_by,
+    with_window,
+    without_window,
+)
+from aliquot.control.views import Configuration
+from aliquot.core.errors import DocumentError, NotFoundError, SpecError
 from aliquot.core.events import WindowCancelled, WindowMade
 from aliquot.core.months import begin_of
+from aliquot.core.settings import Settings
 from aliquot.core.windows import Closure, Window
 from tests.config.documents import document
 from tests.support.build import a_node, node_id
@@ -62,3 +72,49 @@ def test_what_is_wrong_is_named(spec: str, field: str, why: str) -> None:
     assert caught.value.field == field
     assert why in str(caught.value)
     assert caught.value.hint
+
+
+def rules(documented: tuple[str, ...] = (), asked: tuple[Window, ...] = ()) -> Rules:
+    """Documents with some windows, and others that people asked for."""
+    windows = tuple(a_window(name) for name in documented)
+    return Rules("p", Settings(), Configuration(reserved=asked), windows=windows)
+
+
+def asked_names(given: Rules) -> list[str]:
+    """Of what people asked for."""
+    return [window.name for window in given.configuration.reserved]
+
+
+def test_what_people_ask_for_stands_beside_the_documents_until_it_is_over() -> None:
+    first = with_window(rules(("doc",)), a_window("a"), HOUR)
+    both = with_window(first, a_window("b", 9 * HOUR), HOUR)
+    assert [window.name for window in wanted_by(both)] == ["doc", "a", "b"]
+    later = with_window(both, a_window("a", 8 * HOUR), 3 * HOUR)
+    assert asked_names(later) == ["b", "a"], "the first a was over, and its name was free again"
+    assert asked_names(without_window(later, "b", 3 * HOUR)) == ["a"]
+
+
+def test_one_of_the_documents_takes_the_place_of_one_of_its_name() -> None:
+    given = rules(("same",), (a_window("same", 5 * HOUR), a_window("other")))
+    assert wanted_by(given) == (a_window("same"), a_window("other"))
+
+
+def test_a_name_is_taken_while_it_lasts_and_documents_are_not_changed() -> None:
+    given = rules(("doc",), (a_window("a"),))
+    for name in ("doc", "a"):
+        with pytest.raises(ConflictError, match="already"):
+            with_window(given, a_window(name), HOUR)
+    with pytest.raises(ConflictError, match="one of the documents"):
+        without_window(given, "doc", HOUR)
+    with pytest.raises(NotFoundError, match="no reservation 'x'"):
+        without_window(given, "x", HOUR)
+    with pytest.raises(NotFoundError):
+        without_window(given, "a", 2 * HOUR)
+    with pytest.raises(SpecError, match="over already"):
+        with_window(given, a_window("old", HOUR), HOUR)
+
+
+def test_those_that_are_over_are_not_shown() -> None:
+    closures = [Closure(a_window(name, end), (), 1) for name, end in (("now", 2 * HOUR), ("past", HOUR))]
+    (view,) = reservation_views(closures, rules(("now",)), HOUR)
+    assert (view.name, view.is_documented) == ("now", True)

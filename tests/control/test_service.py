@@ -21,8 +21,9 @@ from aliquot.core.ids import JobId
 from aliquot.core.jobs import Array
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Kill, Move, Start
+from aliquot.core.windows import Window
 from aliquot.core.world import World
-from tests.support.build import a_job, a_node
+from tests.support.build import a_job, a_node, node_id
 from tests.support.local import wait_for
 
 ROOT, ANN, BEN = Caller(0, 0), Caller(1001, 100), Caller(1002, 100)
@@ -149,6 +150,7 @@ class Stage:
                 uid=self.uid,
                 passing=(FullError,),
                 settle=lambda asked: self.settle(asked),  # noqa: PLW0108 - a test may change it
+                reserve=lambda asked, settings: Window(asked.name, 0, 10**9, nodes=(node_id("here"),)),
             )
         )
         self.service.start()
@@ -211,6 +213,8 @@ def test_a_full_disk_refuses_and_nothing_is_lost(stage: Stage) -> None:
     assert stage.submit() == "2"
     submitted = [event for event in stage.record.events if isinstance(event, JobSubmitted)]
     assert len(submitted) == 2
+    said = ["nothing can be recorded, so nothing is accepted or started: the disk is full"]
+    assert list(stage.service.notes) == [*said, "events can be recorded again"], "once each, not at every try"
 
 
 KEYED = Submission(command=("x",), key="k")

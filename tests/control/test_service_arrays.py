@@ -102,6 +102,6 @@ def test_documents_are_on_the_disk_before_the_service_goes_by_them(stage: Stage)
     assert stage.service.in_force().policy == "future-packing"
     stage.record.is_full = False
     assert stage.service.apply(ROOT, Configuration(policy="other")).result(PATIENCE_S).policy == "other"
-    assert stage.record.documents == [b'{"files":[],"policy":"other"}']
+    assert stage.record.documents == [b'{"files":[],"policy":"other","reserved":[]}']
     first = stage.submit()
     stage.until(first, "running")

@@ -45,6 +45,27 @@ def test_a_row_changed_twice_is_listed_once(compiled: bool) -> None:
     assert changed(board, seen) == [0]
 
 
+@pytest.mark.parametrize("compiled", ENGINES)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param((4, 5, 5, 7), id="close together"),
+        pytest.param((0, 200), id="far apart"),
+        pytest.param((3, CHUNK + 1, CHUNK + 2), id="of two chunks"),
+    ],
+)
+def test_rows_told_at_one_go_are_brought_up_to_date(rows: tuple[int, ...], compiled: bool) -> None:
+    site = Site(*([2] * (CHUNK + 3)))
+    board = Board(site.hardware, compiled=compiled)
+    board.sync(site)
+    seen = board.length
+    for row in set(rows):
+        site.book(row, 0b01, site.shape(250))
+    board.refresh(site, rows)
+    assert changed(board, seen) == sorted(set(rows))
+    assert {board.cells.effective[row].tolist()[0] for row in rows} == {750}
+
+
 def test_a_rollback_is_seen_although_the_old_handle_returns() -> None:
     site = Site(2, 2)
     board = Board(site.hardware, compiled=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from aliquot.core.events import Outcome
 from aliquot.core.jobs import Elastic
 from aliquot.core.settings import ElasticRules, Preemption
 from aliquot.core.steps import Evict, Place, Resize
@@ -126,3 +127,15 @@ def test_an_elastic_job_gives_way_before_anybody_is_stopped() -> None:
     assert (width(site, "e"), width(site, "high")) == (2, 2)
     ran(site, "e", "high").submit("wide", cards=4, priority=10)
     assert any(isinstance(step, Evict) for step in planned(site, how).steps)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_it_gives_way_to_an_elastic_job_which_starts_narrower_than_it_asks(in_place: bool) -> None:
+    how = settings(elastic=ElasticRules(dwell_ms=0), resizes_in_place=in_place)
+    site = WorldBuilder().node("n", 8).submit("e", cards=8, elastic=LINEAR)
+    carried_out(site, how)
+    ran(site, "e").submit("f", cards=8, elastic=LINEAR)
+    carried_out(site, how)
+    if not in_place:
+        carried_out(site.ended("e", Outcome.LOST), how)
+    assert (width(site, "e"), width(site, "f")) == (4, 4)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aliquot.core.ids import JobId
 from aliquot.core.queueing.outlook import (
     LEAST_MS,
     LEVELS,
+    STRETCH_MS,
     Interval,
     Outlook,
     PredictedStart,
+    Sight,
     Verified,
+    octaves_of,
     pinball,
     survival_quantiles,
 )
@@ -22,67 +28,121 @@ MINUTE = 60_000
 
 
 def taught(*factors: float, guess: int = MINUTE) -> Outlook:
+    """Jobs of which the wait, with half a minute on both, was so many times the guess."""
     outlook = Outlook(enough=3)
     for number, factor in enumerate(factors):
-        outlook.begin(JobId(str(number)), guess, 0)
-        outlook.end(JobId(str(number)), int(guess * factor))
+        outlook.begin(JobId(str(number)), Sight(guess), 0)
+        outlook.end(JobId(str(number)), stretched(guess, factor))
     return outlook
 
 
+def stretched(guess: int, factor: float) -> int:
+    return max(0, int((guess + LEAST_MS) * factor) - LEAST_MS)
+
+
+def at_once(wait: int) -> Interval:
+    return Interval(wait, wait, wait)
+
+
 def test_before_enough_is_known_nothing_is_said() -> None:
-    assert taught(1, 1).interval(MINUTE, 0) is None
-    assert Outlook().interval(MINUTE, 0) is None
+    assert taught(1, 1).interval(Sight(MINUTE), 0) is None
+    assert Outlook().interval(Sight(MINUTE), 0) is None
 
 
 def test_a_guess_is_stretched_as_earlier_guesses_were() -> None:
-    outlook = taught(1, 2, 3)
-    assert outlook.interval(10 * MINUTE, 0) == Interval(10 * MINUTE, 20 * MINUTE, 30 * MINUTE)
+    outlook = taught(1, 2, 3, guess=10 * MINUTE)
+    expected = [stretched(MINUTE, factor) for factor in (1, 2, 3)]
+    assert outlook.interval(Sight(MINUTE), 0) == Interval(*expected)
 
 
-def test_the_nearest_guesses_speak() -> None:
+def test_nothing_longer_is_said_than_what_there_was_or_twice_the_guess() -> None:
+    outlook = taught(1, 1, 9, 9)
+    seen = stretched(MINUTE, 9)
+    assert outlook.interval(Sight(2 * MINUTE), 0) == Interval(2 * MINUTE, 2 * MINUTE, seen)
+    twice = 2 * (10 * MINUTE + LEAST_MS)
+    assert outlook.interval(Sight(10 * MINUTE), 0) == Interval(10 * MINUTE, 10 * MINUTE, twice)
+    outlook.begin(JobId("still"), Sight(99 * MINUTE), 0)
+    found = outlook.interval(Sight(10 * MINUTE), 50 * MINUTE)
+    assert found is not None
+    assert found.high == 50 * MINUTE, "who waits still has waited longer"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(Sight(MINUTE), Sight(60 * MINUTE), id="guess"),
+        pytest.param(Sight(MINUTE, 1000), Sight(MINUTE, 500_000), id="length"),
+        pytest.param(Sight(MINUTE, 0, 1), Sight(MINUTE, 0, 8), id="cards"),
+        pytest.param(Sight(MINUTE, 0, 1, 2), Sight(MINUTE, 0, 1, 900), id="how many wait"),
+    ],
+)
+def test_those_most_like_it_speak(one: Sight, other: Sight) -> None:
     outlook = Outlook(enough=2, nearest=2)
-    for number, (guess, waited) in enumerate([(1, 1), (1, 1), (60, 120), (60, 120)]):
-        outlook.begin(JobId(str(number)), guess * MINUTE, 0)
-        outlook.end(JobId(str(number)), waited * MINUTE)
-    assert outlook.interval(MINUTE, 0) == Interval(MINUTE, MINUTE, MINUTE)
-    assert outlook.interval(70 * MINUTE, 0) == Interval(*[140 * MINUTE] * 3)
+    for number, (sight, factor) in enumerate([(one, 1), (other, 3), (one, 1), (other, 3)]):
+        outlook.begin(JobId(str(number)), sight, 0)
+        outlook.end(JobId(str(number)), stretched(sight.guess_ms, factor))
+    assert outlook.interval(one, 0) == at_once(stretched(one.guess_ms, 1))
+    assert outlook.interval(other, 0) == at_once(stretched(other.guess_ms, 3))
+
+
+def test_a_rush_weighs_as_much_as_a_quiet_time() -> None:
+    outlook = Outlook(enough=3)
+    came = [0, STRETCH_MS, *[2 * STRETCH_MS + at for at in range(50)]]
+    for number, since in enumerate(came):
+        outlook.begin(JobId(str(number)), Sight(MINUTE), since)
+        outlook.end(JobId(str(number)), since + (MINUTE if number < 2 else 10 * MINUTE))
+    assert outlook.interval(Sight(MINUTE), 0, (0.5, 0.6, 0.9)) == (MINUTE, MINUTE, 10 * MINUTE)
 
 
 def test_who_still_waits_counts_as_at_least_so_long() -> None:
     outlook = taught(1, 1, 1, 1)
-    outlook.begin(JobId("long"), MINUTE, 0)
-    assert outlook.interval(MINUTE, 9 * MINUTE) == Interval(MINUTE, MINUTE, 9 * MINUTE)
+    outlook.begin(JobId("long"), Sight(MINUTE), 0)
+    assert outlook.interval(Sight(MINUTE), 10 * MINUTE) == Interval(MINUTE, MINUTE, 10 * MINUTE)
     outlook.forget(JobId("long"))
-    assert outlook.interval(MINUTE, 9 * MINUTE) == Interval(MINUTE, MINUTE, MINUTE)
+    assert outlook.interval(Sight(MINUTE), 10 * MINUTE) == at_once(MINUTE)
 
 
-def test_a_guess_of_nothing_counts_as_half_a_minute() -> None:
-    outlook = taught(0, 0, 2, guess=0)
-    assert outlook.interval(0, 0) == Interval(0, 0, 0)
-    assert taught(1, 1, 1).interval(5, 0) == Interval(*[LEAST_MS] * 3)
+def test_a_guess_of_nothing_is_still_stretched() -> None:
+    assert taught(1, 1, 3, guess=0).interval(Sight(0), 0) == Interval(0, 0, 2 * LEAST_MS)
+    assert taught(0, 0, 0).interval(Sight(5), 0) == at_once(0)
 
 
 def test_only_the_latest_are_kept_and_strangers_teach_nothing() -> None:
     outlook = Outlook(enough=2, kept=2)
     for number, waited in enumerate([9, 1, 1]):
-        outlook.begin(JobId(str(number)), MINUTE, 0)
+        outlook.begin(JobId(str(number)), Sight(MINUTE), 0)
         outlook.end(JobId(str(number)), waited * MINUTE)
     outlook.end(JobId("stranger"), 99 * MINUTE)
-    assert outlook.interval(MINUTE, 0) == Interval(MINUTE, MINUTE, MINUTE)
+    assert len(outlook) == 2
+    assert outlook.interval(Sight(MINUTE), 0) == at_once(MINUTE)
+
+
+@given(st.integers(0, 2**50), st.integers(0, 2**50))
+def test_octaves_grow_with_what_they_measure(one: int, other: int) -> None:
+    assert (octaves_of(one) - octaves_of(other)) * (one - other) >= 0
+    assert [octaves_of(value) for value in (0, 1, 2, 3, 4, 8)] == [0, 0, 64, 96, 128, 192]
 
 
 @pytest.mark.parametrize(
-    ("seen", "levels", "expected"),
+    ("values", "is_over", "levels", "expected"),
     [
-        pytest.param([(1, True), (2, False), (3, True)], [0.3, 0.5, 0.9], [1, 3, 3], id="worked"),
-        pytest.param([(value, True) for value in range(1, 11)], [0.1, 0.5, 0.9], [1, 5, 9], id="all over"),
-        pytest.param([(1, True), (9, False)], [0.5, 0.9], [1, 9], id="beyond what is known"),
+        pytest.param([1, 2, 3], [True, False, True], [0.3, 0.5, 0.9], [1, 3, 3], id="worked"),
+        pytest.param(list(range(1, 11)), [True] * 10, [0.1, 0.5, 0.9], [1, 5, 9], id="all over"),
+        pytest.param([1, 9], [True, False], [0.5, 0.9], [1, 9], id="beyond what is known"),
     ],
 )
 def test_quantiles_with_some_not_over(
-    seen: list[tuple[int, bool]], levels: list[float], expected: list[int]
+    values: list[int], is_over: list[bool], levels: list[float], expected: list[int]
 ) -> None:
-    assert survival_quantiles(seen, levels) == expected
+    columns = np.array(values), np.array(is_over)
+    assert survival_quantiles(*columns, np.ones(len(values)), levels) == expected
+    turned = tuple(column[::-1] for column in columns)
+    assert survival_quantiles(turned[0], turned[1], np.ones(len(values)), levels) == expected
+
+
+def test_quantiles_go_by_shares() -> None:
+    values, over = np.array([1, 2]), np.array([True, True])
+    assert survival_quantiles(values, over, np.array([3.0, 1.0]), [0.7, 0.8]) == [1, 2]
 
 
 def test_pinball_weighs_too_low_by_the_level_and_too_high_by_the_rest() -> None:
@@ -95,10 +155,11 @@ def test_on_waits_that_do_not_change_their_habits_the_interval_holds_as_often_as
     draw, outlook, held = random.Random(7), Outlook(), 0
     for number in range(1500):
         guess, factor = draw.randint(MINUTE, 100 * MINUTE), draw.lognormvariate(0, 1)
-        found = outlook.interval(guess, 0, (0.1, 0.5, 0.9)) if number >= 500 else None
+        at = number * STRETCH_MS
+        found = outlook.interval(Sight(guess), at, (0.1, 0.5, 0.9)) if number >= 500 else None
         held += found is not None and found.low <= guess * factor <= found.high
-        outlook.begin(JobId(str(number)), guess, 0)
-        outlook.end(JobId(str(number)), int(guess * factor))
+        outlook.begin(JobId(str(number)), Sight(guess), at)
+        outlook.end(JobId(str(number)), at + int(guess * factor))
     assert 760 <= held <= 840
 
 

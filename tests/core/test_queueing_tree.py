@@ -175,6 +175,11 @@ def test_promises_beyond_the_pool_are_told_not_refused() -> None:
         pytest.param([cards("a", 4, borrowing=-1)], "borrowing -1 is negative", id="negative borrowing"),
         pytest.param([cards("a", UNLIMITED)], "cannot be unlimited", id="an unlimited promise"),
         pytest.param([cards("a", 4, maximum=3)], "maximum 3 is below nominal 4", id="maximum below nominal"),
+        pytest.param([cards("", 4, maximum=6)], "the pool itself has no maximum", id="a maximum of the pool"),
+        pytest.param([cards("", lending=0)], "the pool itself has no lending", id="lending of the pool"),
+        pytest.param(
+            [cards("", borrowing=UNLIMITED)], "the pool itself has no borrowing", id="borrowing of the pool"
+        ),
         pytest.param(
             [Queue("a", nominal_mib=1, quotas=(Quota(MEMORY, 2),))],
             "two quotas for memory",

@@ -55,3 +55,12 @@ def test_modes_that_change_are_noticed(models: dict[str, CardModel]) -> None:
     inventory.set_compute_mode(own, ComputeMode.DEFAULT, ComputeMode.EXCLUSIVE_PROCESS)
     eyes.look(0)
     assert (list(eyes.unusable()), list(eyes.exclusive())) == ([shut], [own])
+
+
+def test_modes_are_noticed_while_another_card_is_lost(models: dict[str, CardModel]) -> None:
+    inventory, eyes, found = made(models)
+    shut, lost = found.cards[0].uuid, found.cards[2].uuid
+    inventory.lose(lost)
+    inventory.set_compute_mode(shut, ComputeMode.DEFAULT, ComputeMode.PROHIBITED)
+    assert [reading.card for reading in eyes.look(0) if reading.lost] == [lost]
+    assert list(eyes.unusable()) == [shut]

@@ -21,7 +21,7 @@ from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableErr
 from aliquot.core.errors import NotFoundError, SpecError
 from aliquot.interfaces.api.output import read_chunk
 from aliquot.interfaces.api.routes import ROUTES
-from aliquot.interfaces.api.server import listen
+from aliquot.interfaces.api.server import MOST_EACH, listen
 from tests.support.command import ROOT
 from tests.support.local import is_root
 from tests.support.service import LiveService
@@ -123,6 +123,38 @@ def test_the_description_names_every_route_and_resolves(service: LiveService) ->
             "cwd or output",
             "",
             id="a relative folder",
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": ["x"], "spec": {"gpu": {}}, "grace": "100h"}',
+            422,
+            "grace",
+            "too long",
+            id="a grace that nobody could wait for",
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": ["x"], "spec": {"gpu": {}}, "warn": "USR1", "warnBefore": "100h"}',
+            422,
+            "warnBefore",
+            "too long",
+            id="a warning that nobody could wait for",
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": ["x"], "spec": {"gpu": {}}, "time": "9999999999h"}',
+            422,
+            "time",
+            "too long",
+            id="a time beyond all numbers",
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": ["x"], "spec": {"gpu": {}}, "umask": 1000}',
+            422,
+            "umask",
+            "cannot be right",
+            id="a umask of too many bits",
         ),
         pytest.param("/v1/jobs/none/cancel", b"", 404, "", "no job 'none'", id="a job that is not there"),
         pytest.param("/v1/jobs/1/signal", b'{"signal": 99}', 422, "signal", "", id="a signal out of range"),
@@ -232,6 +264,28 @@ for what in (lambda: client.cancel({roots!r}), lambda: client.signal({roots!r}, 
     service.client.wait(roots)
 
 
+def test_a_user_who_takes_all_connections_shuts_nobody_out(service: LiveService) -> None:
+    said = as_nobody(
+        service.socket,
+        f"""
+import socket
+kept = [socket.socket(socket.AF_UNIX) for _ in range({MOST_EACH} + 20)]
+closed = 0
+for one in kept:
+    one.settimeout(10)
+    one.connect({str(service.socket)!r})
+for one in kept[{MOST_EACH}:]:
+    try:
+        closed += one.recv(1) == b""
+    except ConnectionResetError:
+        closed += 1
+say(closed)
+""",
+    )
+    assert said == [[20]]
+    assert service.client.site().nodes
+
+
 def test_the_record_is_for_the_service_alone(service: LiveService) -> None:
     modes = {path.name: path.stat().st_mode & 0o077 for path in service.state.glob("journal.db*")}
     assert modes
@@ -252,6 +306,14 @@ def test_a_second_name_of_roots_file_is_not_read_for_somebody(tmp_path: Path) ->
     secret.write_text("key")
     os.link(secret, name)
     with pytest.raises(ForbiddenError):
+        read_chunk(name, 0, 0, owner=NOBODY)
+
+
+def test_a_file_of_another_that_was_moved_to_that_place_is_not_read_for_somebody(tmp_path: Path) -> None:
+    secret, name = tmp_path / "secret", tmp_path / "1.0.log"
+    secret.write_text("key")
+    secret.rename(name)  # in his own folder he may, whoever has written it
+    with pytest.raises(ForbiddenError, match="not a plain file of the job's owner"):
         read_chunk(name, 0, 0, owner=NOBODY)
 
 

@@ -52,14 +52,15 @@ def site(tmp_path: Path) -> Path:
 def test_help_lists_every_command_in_full() -> None:
     done = aliquot("--help", COLUMNS="80")
     assert (done.code, done.err) == (0, "")
+    told = " ".join(done.out.split())  # a line that is too long for the terminal goes on below
     for line in (
-        "simulate  Run jobs in virtual time under one policy; print the scorecard.",
-        "compare   Run the same jobs under several policies, side by side.",
-        "replay    Replay a public workload under one policy or several.",
-        "explain   Say why a job is where it is, or why it waits.",
-        "topology  Read a printed topology matrix; show the machine as understood.",
+        "simulate Run jobs in virtual time under one policy; print the scorecard. compare",
+        "compare Run the same jobs under several policies, side by side. replay",
+        "replay Replay a public workload under one policy or several. explain",
+        "explain Say why a job is where it is, or why it waits. topology",
+        "topology Read a printed topology matrix; show the machine as understood. up",
     ):
-        assert f"  {line}\n" in done.out
+        assert line in told
     assert "Examples:\n  aliquot simulate " in done.out
     assert "..." not in done.out.replace("[ARGS]...", "")
     assert aliquot().out == aliquot("-h").out == aliquot("--help").out

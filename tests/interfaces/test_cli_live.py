@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from aliquot.engines.local.places import find_runtime
-from aliquot.interfaces.cli.live import spell_explain
+from aliquot.interfaces.cli.spelling import spell_explain
 from tests.support.command import aliquot, complaint
 from tests.support.local import wait_for
 from tests.support.service import LiveService
@@ -255,6 +255,11 @@ def test_without_a_driver_simulated_cards_are_offered(tmp_path: Path) -> None:
     said = complaint(aliquot("up", "--state", tmp_path / "state"))
     assert "--simulate a100-40x8" in said
     assert not (tmp_path / "state").exists()
+
+
+def test_a_state_folder_that_cannot_be_made_is_named() -> None:
+    said = complaint(aliquot("up", "--simulate", "l40s-4", "--state", "/proc/none/state"))
+    assert "--state: /proc/none/state cannot be made" in said
 
 
 def test_a_shape_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from aliquot.interfaces.cli.expectations import (
     expected_line,
     place_line,
     promise_lines,
-    starts_in,
 )
+from aliquot.interfaces.cli.rough import starts_in
 
 MINUTE = 60_000
 KNOWN = Expected(

@@ -1,8 +1,8 @@
 """kill -9 of the whole service at random moments, and of supervisors, jobs and their nursery.
 
 The service is the real one: documents with queues, planner, journal on disk, supervisors, cgroups. Its load
-has single jobs, arrays, gangs, jobs that are stopped for others, cards that break and come back, cancels and
-new documents. A child process is the service; it says what it has acknowledged and is killed in the middle of
+has single jobs, arrays, gangs, elastic jobs, jobs that are stopped for others, cards that break and come back,
+cancels and new documents. A child process is the service; it says what it has acknowledged and is killed in the middle of
 whatever it does. Then what the record says is held against what is on the machine.
 """
 
@@ -28,7 +28,7 @@ from aliquot.control.service import Service
 from aliquot.control.views import Caller, Configuration, SiteFile, Submission
 from aliquot.core.decay import HALF_LIFE_MS
 from aliquot.core.errors import AliquotError
-from aliquot.core.events import CardsFaulty, Event, Evicting, Granted, JobSubmitted
+from aliquot.core.events import CardsFaulty, Event, Evicting, Granted, JobSubmitted, Resizing
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING
 from aliquot.core.room import backfill  # noqa: F401 - loaded before the fork, so that no child compiles
@@ -60,7 +60,7 @@ spec:
 apiVersion: aliquot.dev/v1
 kind: Policy
 metadata: {{name: lab}}
-spec: {{preemption: {{grace: 0.3s}}, backfill: true}}
+spec: {{preemption: {{grace: 0.3s}}, backfill: true, elasticity: {{dwell: 0s, change: 0.1}}}}
 """
 RUN = """
 d={runs}/$ALIQUOT_JOB; mkdir -p $d; me=$d/$ALIQUOT_ATTEMPT_NUMBER.$ALIQUOT_MEMBER
@@ -86,6 +86,7 @@ def test_nothing_is_lost_or_run_twice_at_once_whoever_dies(kills: int) -> None:
     assert acknowledged
     if kills >= MANY:
         assert kinds[Evicting]
+        assert kinds[Resizing]
         assert kinds[CardsFaulty]
         assert any(len(event.placements) > 1 for event in events if isinstance(event, Granted))
         assert any(array_of(event.job.id) for event in events if isinstance(event, JobSubmitted))
@@ -259,7 +260,10 @@ class Load:
             spec = {"gpu": {"count": 1}, "queue": "guest", "members": self.random.randint(2, 3)}
         elif draw < 0.45:
             spec = {"gpu": {"count": self.random.choice((4, 6))}, "queue": "owner"}
-        elif draw < 0.55:
+        elif draw < 0.52:
+            widths = {"widths": [1, 2, 4], "speeds": [1, 2, 4]}
+            spec = {"gpu": {"count": 4}, "queue": "guest", "elastic": widths}
+        elif draw < 0.62:
             spec = {"gpu": {"memory": "4GiB", "compute": "20%"}, "queue": "guest", "memory": "64MiB"}
         work = self.random.choice(SLOW if is_calm else self.random.choice((QUICK, SLOW)))
         script = RUN.format(runs=self.story.runs, bad=self.story.bad, work=work)

@@ -25,6 +25,8 @@ from aliquot.core.events import (
     Outcome,
     Reserved,
     Resized,
+    Resizing,
+    Searched,
     Started,
     StartRefused,
     Stopping,
@@ -81,6 +83,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     Reserved(10, JOB, (PLACE,), 5, 9, firm=True),
     Unreserved(10, JOB),
     Resized(10, JOB, 2, (PLACE, PLACE)),
+    Resizing(10, JOB, 2, (PLACE, PLACE), JobId("k"), 30_000),
     WindowMade(10, Window("w", 5, 9, "repair", (NODE.id,), (), 3, Inside(("a",)), grace_ms=30)),
     WindowCancelled(10, "w"),
     Idle(10, JOB, 2, 4),
@@ -88,6 +91,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     Ended(11, JOB, 2, Outcome.LOST),
     EpochBegan(12, 3, 2**63 - 1, ((SLICES, 40), (a_request(8), 2))),
     Tidied(13, 10**12),
+    Searched(13, (JOB, JobId("k")), over=True),
 )
 
 

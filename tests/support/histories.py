@@ -348,7 +348,7 @@ def _some_room(seen: Frozen, random: Random, at: int) -> list[Step]:
     if wide and random.random() < 0.6:
         job = random.choice(wide)
         halved = tuple(grant.placement for grant in seen.grants[job])[: random.randrange(1, 3)]
-        return [Resize(job, seen.jobs[job].attempt, halved)]
+        return [Resize(job, seen.jobs[job].attempt, halved, restart=at % 2 == 0)]
     if not held or not seen.pending or random.random() < 0.5:
         return []
     victim, waiting = random.choice(held), random.choice(seen.pending)[3]

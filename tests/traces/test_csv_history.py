@@ -64,6 +64,22 @@ def test_what_a_row_does_not_say_stays_unknown(tmp_path: Path) -> None:
     assert (job.priority, job.estimate_ms, job.queue) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("text", "ms"), [("90", 90 * MINUTE), ("Unlimited", None), ("", None), ("n/a", None)]
+)
+def test_a_limit_ends_a_job_and_none_is_not_zero(tmp_path: Path, text: str, ms: int | None) -> None:
+    row = f"a,,,2026-03-02T08:00:00,,,60,{text},1,,,,"
+    (job,) = read(tmp_path, row, estimate=None, limit="limit", limit_unit="minutes")
+    assert (job.limit_ms, job.estimate_ms) == (ms, None)
+
+
+@pytest.mark.parametrize("text", ["0", "long", "-3"])
+def test_what_is_no_limit_is_named(tmp_path: Path, text: str) -> None:
+    row = f"a,,,2026-03-02T08:00:00,,,60,{text},1,,,,"
+    with pytest.raises(DocumentError, match=rf"jobs\.csv:2: limit: '{text}' is no limit"):
+        read(tmp_path, row, estimate=None, limit="limit", limit_unit="minutes")
+
+
 def test_columns_that_are_not_mapped_are_not_read(tmp_path: Path) -> None:
     file = write_history(tmp_path, *ROWS)
     columns = HistoryColumns(submit="submitted", cards="gpus", duration="minutes", duration_unit="minutes")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from aliquot.bootstrap import make_sim
 from aliquot.catalog import load_catalog
 from aliquot.control.replaying import Estimates
+from aliquot.control.whatif import Run
 from aliquot.core.errors import DocumentError, SpecError
+from aliquot.core.events import Ended, Event, Outcome
 from aliquot.core.inventory import CardModel
 from aliquot.core.queues import Queue
 from aliquot.core.settings import Settings
 from aliquot.core.slices import Cut
 from aliquot.core.workload import Scenario
+from aliquot.core.world import World
 from aliquot.traces.history import Machines, Past, Table, build_history
 from aliquot.traces.plain_site import UNNAMED, Policies, plain_nodes
 
@@ -27,6 +33,17 @@ WORDS = {
 def past(name: str, at: int = 0, **said: object) -> Past:
     values: dict[str, object] = {"line": 2, "ran_ms": HOUR, "cards_milli": 1000, **said}
     return Past(id=name, submitted_ms=1_000_000 + at, **values)  # type: ignore[arg-type] # the struct checks
+
+
+class Endings:
+    """When and how each job ended."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, tuple[int, Outcome]] = {}
+
+    def see(self, events: Sequence[Event], world: World) -> None:
+        """Note it."""
+        self.found |= {event.job: (event.at, event.outcome) for event in events if isinstance(event, Ended)}
 
 
 def build(
@@ -69,6 +86,18 @@ def test_what_the_owner_said_goes_with_the_job_and_the_run_time_only_with_the_of
 def test_what_the_planner_is_told_of_run_times(kind: Estimates, told: list[int | None]) -> None:
     scenario = build(past("a", estimate_ms=2 * HOUR), past("b"), estimates=kind)
     assert [offer.job.estimate_ms for offer in scenario.offers] == told
+
+
+def test_a_job_is_ended_at_its_limit_unless_the_planner_is_told_nothing() -> None:
+    jobs = (past("a", ran_ms=3 * HOUR, limit_ms=2 * HOUR, estimate_ms=2 * HOUR), past("b", limit_ms=HOUR))
+    scenario = build(*jobs)
+    assert [offer.job.limit_ms for offer in scenario.offers] == [2 * HOUR, HOUR]
+    assert "time limits end jobs: 2 of 2 have one, 1 met it" in scenario.notes
+    blind = build(*jobs, estimates=Estimates.NONE)
+    assert [offer.job.limit_ms for offer in blind.offers] == [None, None]
+    seen = Endings()
+    Run(scenario, dict(scenario.policies)["one"], make_sim, [seen]).finish()
+    assert seen.found == {"a": (2 * HOUR, Outcome.FAILED), "b": (HOUR, Outcome.SUCCEEDED)}
 
 
 def test_wide_jobs_and_those_spread_over_nodes() -> None:

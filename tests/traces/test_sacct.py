@@ -45,6 +45,7 @@ def test_a_job_of_two_cards(tmp_path: Path) -> None:
         user="ann",
         priority=4294,
         estimate_ms=4 * HOUR,
+        limit_ms=4 * HOUR,
     )
 
 
@@ -116,6 +117,22 @@ def test_the_time_limit_is_the_estimate_and_no_limit_is_unknown(
     tmp_path: Path, limit: str, ms: int | None
 ) -> None:
     assert read_one(tmp_path, Timelimit=limit).estimate_ms == ms
+
+
+@pytest.mark.parametrize(
+    ("state", "limit", "ms"),
+    [
+        pytest.param("TIMEOUT", "59:30", 3_570_000, id="it was ended at it, a little late"),
+        pytest.param("COMPLETED", "01:00:00", HOUR, id="it kept it"),
+        pytest.param("COMPLETED", "59:30", None, id="it ran on beyond it"),
+        pytest.param("CANCELLED by 7", "30:00", None, id="somebody else ended it later"),
+        pytest.param("COMPLETED", "UNLIMITED", None, id="it had none"),
+    ],
+)
+def test_a_job_is_ended_at_its_time_limit_if_it_was_kept(
+    tmp_path: Path, state: str, limit: str, ms: int | None
+) -> None:
+    assert read_one(tmp_path, State=state, Timelimit=limit).limit_ms == ms
 
 
 def test_raw_fields_and_times_in_seconds(tmp_path: Path) -> None:

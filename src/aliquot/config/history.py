@@ -35,6 +35,7 @@ COLUMNS: Final[Table] = {
     "end": Field(text),
     "duration": Field(text),
     "estimate": Field(text),
+    "limit": Field(text),
     "cards": Field(text, required=True),
     "nodes": Field(text),
     "gpuMemory": Field(text, "memory"),
@@ -76,6 +77,7 @@ UNITS: Final[Table] = {
     "time": Field(_time_form, "time_form"),
     "duration": Field(one_of(DURATION_UNITS), "duration_unit"),
     "estimate": Field(one_of(DURATION_UNITS), "estimate_unit"),
+    "limit": Field(one_of(DURATION_UNITS), "limit_unit"),
     "gpuMemory": Field(one_of(MEMORY_UNITS), "memory_unit"),
 }
 MAPPING: Final[Table] = {
@@ -98,5 +100,6 @@ def read_history_columns(path: Path) -> HistoryColumns:
     if "duration" not in columns and not {"start", "end"} <= columns.keys():
         at.fail("nothing says how long a job ran", "add columns.duration, or columns.start and columns.end")
     units: dict[str, Any] = values.pop("units", {})
-    units.setdefault("estimate_unit", units.get("duration_unit", "seconds"))
+    for unit in ("estimate_unit", "limit_unit"):
+        units.setdefault(unit, units.get("duration_unit", "seconds"))
     return HistoryColumns(**columns, **units, **values)

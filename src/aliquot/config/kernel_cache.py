@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("aliquot.core.placement.kernels", "aliquot.core.room")
+PACKAGES: Final = ("aliquot.core.placement.kernels", "aliquot.core.room", "aliquot.core.room.kernels")
 
 
 def keep_kernels(cache: Path) -> Path:

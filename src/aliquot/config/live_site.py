@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 from aliquot.config.builtin import BUILTIN
 from aliquot.config.documents import Documents, read_documents
-from aliquot.config.queues import queue_notes
+from aliquot.config.queues import known_queues, queue_notes
+from aliquot.config.readers import name
 from aliquot.config.scenario import complete
 from aliquot.config.shelf import Shelf
 from aliquot.config.source import read_text
+from aliquot.config.spoken import item_of
 from aliquot.config.tree import nearest
 from aliquot.config.windows import read_live_reservation
+from aliquot.control.views import Reservation
 from aliquot.core.errors import SpecError
 from aliquot.core.inventory import Node
 from aliquot.core.settings import Settings
@@ -40,7 +43,7 @@ def read_live_site(
     `policy` None: the first of the documents', else the first built-in one. Raises DocumentError that names
     file, line and field, and SpecError for a policy that is not there.
     """
-    found = read_documents([item for name, text in files for item in read_text(text, name)], shelf)
+    found = read_documents([item for file, text in files for item in read_text(text, file)], shelf)
     if found.groups:
         job = found.groups[0].spec
         job.fail("a job among the settings of a service", "submit it: aliquot submit FILE")
@@ -55,6 +58,15 @@ def read_live_site(
     return LiveSite(chosen, settings, _notes(found, chosen, settings, nodes), tuple(windows))
 
 
+def read_asked_reservation(asked: Reservation, nodes: Sequence[Node], settings: Settings) -> Window:
+    """A reservation that somebody asks for at a service of `nodes`, in the words of the documents.
+
+    Raises SpecError that names the field.
+    """
+    word = name(item_of(asked.name, "name"))
+    return read_live_reservation(word, item_of(asked.spec, "spec"), nodes, known_queues(settings.queues))
+
+
 def _notes(found: Documents, chosen: str, settings: Settings, nodes: Sequence[Node]) -> tuple[str, ...]:
     notes = list(queue_notes(found.queues, nodes, found.rates))
     if found.nodes:
@@ -62,7 +74,7 @@ def _notes(found: Documents, chosen: str, settings: Settings, nodes: Sequence[No
         notes.append(f"the documents' {count} nodes are not used: a service has the cards that are there")
     if found.failing:
         notes.append("failures of nodes in the documents are not used: they happen, or do not")
-    unused = [name for name, _ in found.policies if name != chosen]
+    unused = [word for word, _ in found.policies if word != chosen]
     if unused:
         notes.append(f"policy {chosen} is used; {', '.join(unused)} of the documents is not")
     if settings.idling is not None:

@@ -109,6 +109,7 @@ PREEMPTION: Final[Table] = {
     "mostEvictions": Field(count(0, 10**6), "most_evictions"),
     "again": Field(thousandths, "again_milli"),
     "perPlan": Field(count(1, 10**6), "per_plan"),
+    "work": Field(count(1, 10**9)),
     "shrink": Field(flag),
 }
 ELASTICITY: Final[Table] = {

@@ -206,7 +206,9 @@ def known_queues(queues: Iterable[Queue]) -> list[str]:
 
 def queue_notes(queues: Sequence[Queue], nodes: Sequence[Node], rates: Rates) -> list[str]:
     """What to know of the quotas: more promised than there is, and what is not counted for want of rates."""
-    over = overpromised(grow_tree(queues, _capacity(nodes)))
+    named = {quota.resource for queue in queues for quota in quotas_of(queue) if quota.resource.model}
+    none = dict.fromkeys(named, 0) if nodes else {}  # a model that no machine has: promises of it are empty
+    over = overpromised(grow_tree(queues, none | _capacity(nodes)))
     parts = ", ".join(_amount(resource, amount) for resource, amount in over.items())
     notes = [f"queues are promised more than the pool has: {parts} too much"] if parts else []
     limited = {quota.resource.measure for queue in queues for quota in quotas_of(queue)}

@@ -6,7 +6,7 @@ are taken apart. The words for cards, cpu, queue and so on are those of every ot
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from aliquot.config.queues import known_queues
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
 from aliquot.config.source import read_items
+from aliquot.config.spoken import item_of
 from aliquot.config.tree import Item, nearest
 from aliquot.config.waits import KEYS, read_waits
 from aliquot.control.views import Submission
@@ -43,8 +44,8 @@ NOT_LIVE: Final = (
 )
 NOT_YET: Final = {
     "limit": "say `time`: the service ends the job then",
-    "elastic": "a process cannot change its width while it runs; ask for one width, or for members",
 }
+LONGEST: Final = 200  # characters of a name or a key
 _HOW: Final = ("command", "cwd", "env", "umask", "time", "grace", "warn", "warnBefore", "retries")
 
 
@@ -72,10 +73,11 @@ def read_live_jobs(
     looks). The array's name is the submission's: whoever accepts it gives it a name that no other array has.
     Raises SpecError that names the field.
     """
+    _check_words(asked)
     _refuse(asked, NOT_LIVE, "has no meaning for a job that runs for real")
     for key, why in NOT_YET.items():
         _refuse(asked, (key,), "is not run by this service", why)
-    spec = _item(asked.spec, "spec")
+    spec = item_of(asked.spec, "spec")
     there = known_queues(settings.queues)
     queue = spec.get("queue")
     if queue is not None and there and queue.text not in there:
@@ -101,6 +103,16 @@ def read_live_jobs(
         for offer in offers
     )
     return jobs, indices
+
+
+def _check_words(asked: Submission) -> None:
+    """Names are shown to everyone: none may fill or command another's terminal."""
+    for field, word in (("name", asked.name), ("key", asked.key)):
+        if len(word) > LONGEST or not word.isprintable():
+            raise SpecError(
+                "is too long, or has characters that cannot be printed", field=field, value=word[:LONGEST],
+                hint=f"at most {LONGEST} printable characters",
+            )  # fmt: skip  # two lines read better than four
 
 
 def _refuse(asked: Submission, keys: Sequence[str], message: str, hint: str = "leave it out") -> None:
@@ -178,17 +190,3 @@ def _plain(item: Item) -> Any:
         return [_plain(child) for child in item.items]
     text = item.scalar()
     return text == "true" if item.plain and text in {"true", "false"} else text
-
-
-def _item(value: object, path: str) -> Item:
-    """A value from JSON as an item that belongs to no file."""
-    if isinstance(value, Mapping):
-        entries = ((str(key), _item(child, f"{path}.{key}")) for key, child in value.items())
-        return Item("", None, path, entries=tuple(entries))
-    if isinstance(value, list):
-        children = (_item(child, f"{path}[{at}]") for at, child in enumerate(value))
-        return Item("", None, path, items=tuple(children))
-    if value is None:
-        return Item("", None, path, text="", plain=True, null=True)
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return Item("", None, path, text=text, plain=not isinstance(value, str))

@@ -21,6 +21,7 @@ from aliquot.control.looking import Lookout
 from aliquot.control.parts import Parts
 from aliquot.control.progress import ProgressBoard, Whose
 from aliquot.control.quotas import queue_views
+from aliquot.control.reserving import reservation_views
 from aliquot.control.views import (
     Accepted,
     Caller,
@@ -30,6 +31,7 @@ from aliquot.control.views import (
     JobSummary,
     Progress,
     QueueView,
+    ReservationView,
 )
 from aliquot.control.watching import Watch
 from aliquot.core.errors import NotFoundError
@@ -113,7 +115,12 @@ class Books:
         """Every queue that is configured or in use."""
         seen = self.lookout.seen
         lives = list(self.chronicle.lives.values())
-        return queue_views(self.frozen, self.rules.settings, lives, seen.promises, seen.crowding)
+        now = self.parts.clock.now()
+        return queue_views(self.frozen, self.rules.settings, lives, now, seen.promises, seen.crowding)
+
+    def reservations(self) -> list[ReservationView]:
+        """Every reservation in force that is not over."""
+        return reservation_views(self.frozen.closures, self.rules, self.parts.clock.now())
 
     def life(self, job: str) -> Life:
         """The life of a job, or NotFoundError."""

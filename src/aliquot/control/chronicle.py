@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from aliquot.control.arrays import array_of, body_id
 from aliquot.control.kept import Kept
-from aliquot.control.views import AttemptView, CardGrant, Exit
+from aliquot.control.views import AttemptView, CardGrant, Exit, ResizeView
 from aliquot.core.events import (
     Ended,
     Event,
@@ -24,23 +24,27 @@ from aliquot.core.events import (
     JobSubmitted,
     Moved,
     Outcome,
+    Resizing,
     Started,
     StartRefused,
     Stopping,
+    Unreserved,
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
+from aliquot.core.pace import width_of
 from aliquot.core.records import JobRecord
 from aliquot.core.world import World
 
 KEPT_OVER: Final = 10_000
+RESIZED: Final = "resized"  # how an attempt ended of which the job goes on at another width
 
 KeptOf = Callable[[JobId], Kept | None]
 ExitsOf = Callable[[JobId, int], tuple[Exit | None, ...]]
 Forget = Callable[[Sequence[JobId]], None]
-_OfJob = JobCancelled | Granted | Moved | Started | StartRefused | Stopping | Ended
+_OfJob = JobCancelled | Granted | Moved | Resizing | Started | StartRefused | Stopping | Unreserved | Ended
 
 
 class Life(msgspec.Struct, frozen=True):
@@ -54,6 +58,7 @@ class Life(msgspec.Struct, frozen=True):
     is_cancelled: bool = False
     over_ms: int | None = None
     key: str = ""
+    resizing: ResizeView | None = None
 
 
 class Keyed(NamedTuple):
@@ -164,7 +169,7 @@ class Chronicle:
         phase = Phase.CANCELLED if life.is_cancelled else Phase.FAILED
         if outcome == Outcome.SUCCEEDED.value:
             phase = Phase.SUCCEEDED
-        self.lives[job] = replace(life, phase=phase, attempts=attempts, over_ms=at)
+        self.lives[job] = replace(life, phase=phase, attempts=attempts, over_ms=at, resizing=None)
         self._over.append(job)
 
     def _found(self, record: JobRecord, world: World) -> Life:
@@ -177,6 +182,8 @@ class Chronicle:
             holds = tuple(card_grant(grant.placement) for grant in grants)
             attempts = (AttemptView(record.attempt, record.since_ms, holds, started_ms=began),)
         life = Life(record.job, record.phase, None, "", attempts, record.cancelled)
+        if record.resizing is not None:
+            life = replace(life, resizing=_resize_view(life, record.resizing))
         return self._owned(life, kept)
 
 
@@ -193,21 +200,42 @@ def card_grant(placement: Placement) -> CardGrant:
     )
 
 
+def held_width(life: Life) -> int | None:
+    """The cards, or members of a gang, that the job runs with now; None where it holds nothing."""
+    if not life.attempts or life.attempts[-1].ended_ms is not None:
+        return None
+    holds = life.attempts[-1].holds
+    return len(holds) if len(life.job.members) > 1 else sum(len(hold.cards) for hold in holds)
+
+
+def _resize_view(life: Life, event: Resizing) -> ResizeView:
+    """Of an attempt that is not known any more, no change is shown."""
+    width = width_of(life.job, event.placements)
+    return ResizeView(held_width(life) or width, width, event.at, event.for_job or "")
+
+
 def _after(life: Life, event: _OfJob) -> Life:
     match event:
         case JobCancelled():
             return replace(life, is_cancelled=True)
         case Granted():
             holds = tuple(card_grant(placement) for placement in event.placements)
-            return replace(life, attempts=(*life.attempts, AttemptView(event.attempt, event.at, holds)))
+            attempts = (*life.attempts, AttemptView(event.attempt, event.at, holds))
+            return replace(life, attempts=attempts, resizing=None)
         case Moved():
             return _with_last(life, event.attempt, holds=_moved(life, event))
+        case Resizing():
+            return replace(life, resizing=_resize_view(life, event))
+        case Unreserved():
+            return replace(life, resizing=None)
         case Started():
             return _with_last(life, event.attempt, started_ms=event.at)
         case StartRefused():
             return _with_last(life, event.attempt, ended_ms=event.at, outcome="refused", text=event.reason)
         case Ended():
-            return _with_last(life, event.attempt, ended_ms=event.at, outcome=event.outcome.value)
+            goes_on = life.resizing is not None and not life.is_cancelled
+            how = RESIZED if goes_on and event.outcome is not Outcome.SUCCEEDED else event.outcome.value
+            return _with_last(life, event.attempt, ended_ms=event.at, outcome=how)
         case Stopping():
             return life
 

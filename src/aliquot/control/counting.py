@@ -32,8 +32,8 @@ class Counting:
     def _load(self) -> None:
         """Count once: one job on one card. Compiles what no run before this one has compiled."""
         self._prepare()
-        from aliquot.core.room import backfill, counts
+        from aliquot.core.room import backfill, counts, forward
 
         one, none = np.ones(1, np.int64), np.zeros((0, 1), np.int64)
         running = counts.Running(none[:, 0], none, none)
-        backfill.foresee(0, one, one, running, backfill.Waiting(one, one, one))
+        forward.foresee(0, one, one, running, backfill.Waiting(one, one, one))

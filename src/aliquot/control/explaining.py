@@ -51,6 +51,7 @@ def explain_live(
         submitted_ms=job.submitted_ms,
         placed_ms=placed_ms,
         place=place if grants else None,
+        resizing=life.resizing,
         is_scored=is_scored,
         waiting=len(frozen.pending),
         queue=job.queue,

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from aliquot.control.predicting import Budget, Guess, predict
+from aliquot.control.predicting import Budget, Futures, Guess, predict
 from aliquot.core.events import Ended, Event, Evicting, Granted, JobCancelled, JobSubmitted, Outcome
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Bound, Job
@@ -25,9 +25,11 @@ from aliquot.core.queueing.outlook import (
     Interval,
     Outlook,
     PredictedStart,
+    Sight,
     Unsaid,
     Verified,
 )
+from aliquot.core.queueing.truth import Truth
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.turns import line_up
@@ -37,8 +39,13 @@ from aliquot.core.world import World
 LEARNT: Final = 20_000
 """Turns that an explanation may spend on guesses for earlier jobs; then it goes on with what it knows."""
 
-QUICK: Final = Budget(most=32)
+QUICK: Final = Budget(most=32, most_even=0)
 """For the many guesses of a long run: from this many waiting jobs on, counts will do where they can."""
+
+FUTURES: Final = 4
+"""Where estimates are wrong, so many ways in which what runs and waits may end are looked at."""
+
+_SPREAD: Final = 2654435761
 
 MakeBudget = Callable[[], Budget]
 
@@ -50,6 +57,14 @@ class InLine(NamedTuple):
     waiting: int
     queue_position: int
     queue_waiting: int
+
+
+class _Under(NamedTuple):
+    """A job under way: since when, and how long it was expected to run then."""
+
+    job: Job
+    since: int
+    told: int | None
 
 
 class Foresight:
@@ -75,13 +90,14 @@ class Foresight:
         self._outlook = Outlook()
         self._fresh: dict[JobId, None] = {}
         self._said: dict[JobId, tuple[Interval | None, int]] = {}
-        self._runs: dict[JobId, tuple[Job, int]] = {}
+        self._truth = Truth()
+        self._runs: dict[JobId, _Under] = {}
 
     def resume(self, world: World) -> None:
         """Begin with what runs in `world`; its waiting jobs are guessed for at the next look."""
         for job in sorted(world.grants):
             record = world.jobs[job]
-            self._runs[job] = (record.job, record.granted_ms)
+            self._runs[job] = _Under(record.job, record.granted_ms, self.estimate(record.job))
         self.is_stale = True
         self._fresh = dict.fromkeys(key[3] for key in world.freeze().pending)
 
@@ -108,7 +124,7 @@ class Foresight:
             budget = self._budget()
             if self._allowance is not None:
                 budget = budget._replace(turns=min(budget.turns, self._allowance))
-            found = predict(world, self.settings, now, fresh, budget, self.estimate)
+            found = predict(world, self.settings, now, fresh, budget, self.estimate, self.futures)
             if self._allowance is not None:
                 self._allowance = max(0, self._allowance - found.turns)
             self.begin(found.starts, now)
@@ -122,7 +138,7 @@ class Foresight:
 
     def expect(self, world: World, now: int, jobs: Collection[JobId]) -> dict[JobId, Expected]:
         """When each of the waiting `jobs` is expected to start."""
-        found = predict(world, self.settings, now, jobs, self._asked(), self.estimate)
+        found = predict(world, self.settings, now, jobs, self._asked(), self.estimate, self.futures)
         return {job: self.expected(found.starts.get(job), now, is_cut=found.is_cut) for job in jobs}
 
     def promise(self, job: Job, now: int, expected: Expected | None) -> Promise | None:
@@ -144,19 +160,40 @@ class Foresight:
         guess = self.history.guess(_like(job))
         return job.limit_ms if guess is None else guess.ms
 
-    def begin(self, guesses: dict[JobId, Guess], now: int) -> None:
-        """These guesses were made at `now` for newcomers: what becomes of them is watched."""
+    @property
+    def futures(self) -> Futures | None:
+        """In which ways jobs may end, where what is said of them was not right so far; else None."""
+        return None if self._truth.is_exact else self.lengths
+
+    def lengths(self, job: Job, ran_ms: int) -> tuple[int | None, ...]:
+        """How long a job that has run for `ran_ms` may run in all, in each future; None: nobody knows.
+
+        Which length falls into which future depends on the job alone, and all parts of the range are drawn.
+        """
+        told = self.estimate(job)
+        if told is None:
+            return (None,) * FUTURES
+        first = 1000 * (job.seq * _SPREAD % 2**32) >> 32
+        drawn = ((first + 1000 * future // FUTURES) % 1000 for future in range(FUTURES))
+        return tuple(self._truth.length(told, ran_ms, milli) for milli in drawn)
+
+    def begin(self, guesses: dict[JobId, Guess], now: int) -> dict[JobId, Interval | None]:
+        """These guesses were made at `now` for newcomers: what becomes of them is watched.
+
+        Gives the waits that are expected of each by now; None while too little is known.
+        """
         for job, guess in guesses.items():
-            self._said[job] = (self._outlook.interval(guess.at_ms - now, now), now)
+            self._said[job] = (self._outlook.interval(_sight(guess, now), now), now)
         for job, guess in guesses.items():
-            self._outlook.begin(job, guess.at_ms - now, now)
+            self._outlook.begin(job, _sight(guess, now), now)
+        return {job: self._said[job][0] for job in guesses}
 
     def expected(self, guess: Guess | None, now: int, *, is_cut: bool) -> Expected:
         """A guess made at `now` as an interval; None: none was found, with `is_cut` for want of time."""
         if guess is None:
             return Expected(unsaid=Unsaid.TOO_FAR if is_cut else Unsaid.NO_END)
         seen = len(self._outlook)
-        found = self._outlook.interval(guess.at_ms - now, now)
+        found = self._outlook.interval(_sight(guess, now), now)
         if found is None:
             return Expected(guess.at_ms, guess.method, seen=seen)
         low, middle, high = (now + wait for wait in found)
@@ -172,13 +209,16 @@ class Foresight:
             self.verified.note(interval, event.at - since)
         record = world.jobs.get(event.job)
         if record is not None:
-            self._runs[event.job] = (record.job, event.at)
+            self._runs[event.job] = _Under(record.job, event.at, self.estimate(record.job))
 
     def _ended(self, event: Ended) -> None:
         """Who failed or was lost says nothing of how long such jobs run; who succeeded does."""
         run = self._runs.pop(event.job, None)
         if run is not None and event.outcome is Outcome.SUCCEEDED:
-            self.history.learn(_like(run[0]), event.at - run[1])
+            ran = event.at - run.since
+            self.history.learn(_like(run.job), ran)
+            if run.told is not None:
+                self._truth.learn(run.told, ran)
 
     def _forget(self, job: JobId) -> None:
         self._fresh.pop(job, None)
@@ -205,6 +245,10 @@ def busy_share(world: Frozen) -> int | None:
     usable = sum(int(np.bitwise_count(chunk.usable).sum()) for chunk in world.chunks)
     idle = sum(int(np.bitwise_count(chunk.usable & chunk.idle).sum()) for chunk in world.chunks)
     return FULL * (usable - idle) // usable if usable else None
+
+
+def _sight(guess: Guess, now: int) -> Sight:
+    return Sight(guess.at_ms - now, guess.length_ms, guess.cards, guess.waiting)
 
 
 def _like(job: Job) -> Like:

@@ -25,6 +25,11 @@ from aliquot.core.world import World
 class Machine(Protocol):
     """A cluster of live machines, as engines make them."""
 
+    @property
+    def resizes_in_place(self) -> bool:
+        """See `ports.Cluster`."""
+        ...
+
     def tell(self, *events: Event) -> None:
         """Something happened; from any thread. Ends a `wait`."""
         ...
@@ -84,6 +89,11 @@ class Intake:
         self._asks: deque[_Ask] = deque()
         self._machine_told: list[Event] = []
         self._asked: list[tuple[Sequence[Event], JobId, _Ask]] = []
+
+    @property
+    def resizes_in_place(self) -> bool:
+        """As the machine can."""
+        return self._machine.resizes_in_place
 
     def submit_all(self, asked: Sequence[Submitted]) -> list[Future[JobId]]:
         """Accept all, or none; ids and times are given here.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from aliquot.control.arrays import array_of, fold
-from aliquot.control.chronicle import Life
+from aliquot.control.chronicle import Life, held_width
 from aliquot.control.kept import Kept
 from aliquot.control.looking import Lookout
 from aliquot.control.quotas import DEFAULT_QUEUE
@@ -55,6 +55,8 @@ def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | 
         over_ms=life.over_ms,
         exit_status=exit_status(life),
         expected=expected if life.phase is Phase.PENDING else None,
+        width=held_width(life),
+        resizing=life.resizing,
     )
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from aliquot.control.views import (
-    Accepted,
-    CardView,
-    Configuration,
-    InForce,
-    JobDetail,
-    JobSummary,
-    LiveExplanation,
-    QueueView,
-    Site,
-    SiteFile,
-    Submission,
-)
+if TYPE_CHECKING:  # a list is printed without them
+    from aliquot.control.views import (
+        Accepted,
+        CardView,
+        Configuration,
+        InForce,
+        JobDetail,
+        JobSummary,
+        LiveExplanation,
+        QueueView,
+        Reservation,
+        ReservationView,
+        Site,
+        SiteFile,
+        Submission,
+    )
 
 
 class OutputPiece(NamedTuple):
@@ -30,6 +33,14 @@ class OutputPiece(NamedTuple):
     offset: int
     file: int
     is_over: bool
+
+
+class Line(Protocol):
+    """A service somewhere else that is only read. Raises as `Remote`."""
+
+    def read(self, path: str, **query: Any) -> bytes:
+        """What it says to a GET, in JSON."""
+        ...
 
 
 class Remote(Protocol):
@@ -108,6 +119,18 @@ class Remote(Protocol):
         """Have it go by other documents from now on."""
         ...
 
+    def reservations(self) -> list[ReservationView]:
+        """Cards that are closed for a time, now or later."""
+        ...
+
+    def reserve(self, asked: Reservation) -> ReservationView:
+        """Close cards for a time; what that closes."""
+        ...
+
+    def unreserve(self, name: str) -> None:
+        """Take a reservation back."""
+        ...
+
     def drain(self, node: str, *, drained: bool) -> None:
         """No new work for a node, or work again."""
         ...
@@ -141,6 +164,7 @@ class Live(NamedTuple):
     """The doors. `serve` returns when the service was told to stop."""
 
     connect: Callable[[Path | None], Remote]
+    dial: Callable[[Path | None], Line]
     serve: Callable[[ServeAsk, Callable[[Ready], None]], None]
     read_jobs: Callable[[Sequence[Path]], list[Submission]]
     read_files: Callable[[Sequence[Path]], tuple[SiteFile, ...]]

@@ -196,10 +196,11 @@ class Lookout:
     def _table(self, waiting: Sequence[JobId], found: Prediction, now: int) -> dict[JobId, Expected]:
         """First in line first; where there is no time for an interval, nothing is said."""
         is_spent = self._spent_from_now()
+        is_over = False
         table = {}
         for job in waiting:
             guess = found.starts.get(job)
-            if guess is not None and is_spent():
+            if guess is not None and (is_over := is_over or is_spent()):
                 table[job] = Expected(unsaid=Unsaid.TOO_FAR)
                 continue
             with self._lock:

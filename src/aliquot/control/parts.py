@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from aliquot.control.intake import Machine
 from aliquot.control.loop import Observer
-from aliquot.control.views import Caller, Configuration, Exit, Submission
+from aliquot.control.views import Caller, Configuration, Exit, Reservation, Submission
 from aliquot.control.watching import Eyes, Pace
 from aliquot.core.decay import HALF_LIFE_MS
 from aliquot.core.errors import AliquotError, SpecError
@@ -92,11 +92,17 @@ def settle_nothing(configuration: Configuration) -> Rules:
     raise SpecError("this service takes no documents", field="files")
 
 
+def reserve_nothing(asked: Reservation, settings: Settings) -> Window:
+    """Of a service that cannot read reservations."""
+    raise SpecError("this service takes no reservations", field="name")
+
+
 class Parts(NamedTuple):
     """What a service is put together from.
 
     `read` makes jobs of a submission under the given settings, or raises SpecError; `settle` makes rules of
-    documents, or raises it too. `exits` and `output` are the engine's for an attempt and for a member of one.
+    documents, or raises it too, and `reserve` a window of what somebody asks for. `exits` and `output` are
+    the engine's for an attempt and for a member of one.
     `passing`: errors of the record that may pass. `eyes`: what can be seen of the cards, None for nothing;
     `end` ends an attempt for a reason; `unenforced`: what this host does not enforce of what a job was
     granted. `say`: tell whoever watches the service. `keep_kernels`: say where compiled kernels are kept,
@@ -121,6 +127,7 @@ class Parts(NamedTuple):
     pace: Pace = Pace()
     user_of_pid: Callable[[int], str] = lambda pid: ""
     settle: Callable[[Configuration], Rules] = settle_nothing
+    reserve: Callable[[Reservation, Settings], Window] = reserve_nothing
     unenforced: Callable[[JobId, tuple[Placement, ...]], tuple[str, ...]] = lambda job, placements: ()
     say: Callable[[str], None] = lambda text: None
     keep_kernels: Callable[[], object] = lambda: None

@@ -8,7 +8,7 @@ for that, counts of free cards stand for the site, if all of them want whole car
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from aliquot.core.events import Event, Granted, Outcome
 from aliquot.core.forecast import Forecast, State
 from aliquot.core.ids import JobId
 from aliquot.core.image import WorldImage, image_of, world_of
-from aliquot.core.jobs import Job
+from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import Phase
 from aliquot.core.pace import pace_of
 from aliquot.core.queueing.outlook import Method
@@ -41,25 +41,32 @@ _BREATH: Final = 256  # jobs between two looks at the budget
 EstimateOf = Callable[[Job], int | None]
 """How long a job runs; None where nobody knows."""
 
+Futures = Callable[[Job, int], Sequence[int | None]]
+"""How long a job that has run for so many ms may run in all, in each of several futures."""
+
 
 class Budget(NamedTuple):
     """How far to look ahead: so many turns of the loop, or until `is_spent` says so.
 
     Where more than `most` wait, counts are taken at once instead of the plan, if they will do; of the first
-    `counted` at most.
+    `counted` at most. `most_even` is the same where counts say what the plan says (None: as `most`).
     """
 
     turns: int = 500
     is_spent: Callable[[], bool] = lambda: False
     most: int = 500
     counted: int = 1_000_000
+    most_even: int | None = None
 
 
 class Guess(NamedTuple):
-    """A start, and how it was found."""
+    """A start, and how it was found; with what was seen of the job: see `outlook.Sight`."""
 
     at_ms: int
     method: Method
+    length_ms: int = 0
+    cards: int = 1
+    waiting: int = 1
 
 
 class Prediction(NamedTuple):
@@ -77,14 +84,18 @@ def predict(
     wanted: Collection[JobId],
     budget: Budget = Budget(),  # noqa: B008 - a frozen tuple
     estimate_of: EstimateOf = lambda job: job.estimate_ms,
+    futures: Futures | None = None,
 ) -> Prediction:
     """The starts of the waiting jobs `wanted`, as far as they are found; who is missing is unknown.
 
     Ask between two turns: whoever could start now has started, and the next chance is the next happening.
+    Where `futures` are given, counts are played forward into each, and the start in the middle is taken.
     """
-    return predict_from(
-        world.freeze(), lambda: twin_of(image_of(world), settings), settings, now, wanted, budget, estimate_of
-    )
+
+    def copy() -> World:
+        return twin_of(image_of(world), settings)
+
+    return predict_from(world.freeze(), copy, settings, now, wanted, budget, estimate_of, futures)
 
 
 def predict_from(
@@ -95,18 +106,22 @@ def predict_from(
     wanted: Collection[JobId],
     budget: Budget,
     estimate_of: EstimateOf,
+    futures: Futures | None = None,
 ) -> Prediction:
     """The same of a world that goes on meanwhile; `copy` makes one like `frozen` to play with, if asked."""
     if not wanted:
         return Prediction({})
     countable = is_countable(frozen)
-    if countable and len(frozen.pending) > budget.most:
-        return count_forward(frozen, settings, now, wanted, budget, estimate_of)
+    most = budget.most
+    if budget.most_even is not None and countable and is_even(frozen, settings):
+        most = budget.most_even
+    if countable and len(frozen.pending) > most:
+        return count_forward(frozen, settings, now, wanted, budget, estimate_of, futures)
     played = _play(copy(), settings, now, wanted, budget, estimate_of)
     if not played.is_cut or not countable:
         return played
     rest = [job for job in wanted if job not in played.starts]
-    counted = count_forward(frozen, settings, now, rest, budget, estimate_of)
+    counted = count_forward(frozen, settings, now, rest, budget, estimate_of, futures)
     return Prediction({**counted.starts, **played.starts}, counted.is_cut, played.turns)
 
 
@@ -135,8 +150,11 @@ def _play(
     budget: Budget,
     estimate_of: EstimateOf,
 ) -> Prediction:
-    ahead = _forecast(copy.freeze(), settings, now, estimate_of)
-    starts = _Starts(wanted)
+    frozen = copy.freeze()
+    ahead = _forecast(frozen, settings, now, estimate_of)
+    starts = _Starts(
+        {job: _seen(frozen.jobs[job].job, frozen, estimate_of) for job in wanted if job in frozen.jobs}
+    )
     loop = Loop(ahead, ahead, _Unwritten(), settings, (starts,))
     loop.world = copy
     for turn in range(budget.turns):
@@ -147,6 +165,15 @@ def _play(
     return Prediction(starts.found, bool(starts.left), budget.turns)
 
 
+def _seen(job: Job, world: Frozen, estimate_of: EstimateOf) -> Guess:
+    """What is seen of a job; when it starts is found later."""
+    return Guess(FAR, Method.PLAN, estimate_of(job) or 0, _cards(job), len(world.pending))
+
+
+def _cards(job: Job) -> int:
+    return sum(request.cards for request in job.members)
+
+
 def count_forward(
     world: Frozen,
     settings: Settings,
@@ -154,26 +181,23 @@ def count_forward(
     wanted: Collection[JobId],
     budget: Budget = Budget(),  # noqa: B008 - a frozen tuple
     estimate_of: EstimateOf = lambda job: job.estimate_ms,
+    futures: Futures | None = None,
 ) -> Prediction:
     """By counts of free cards per node: exact where cards are alike and asked for whole, without quotas.
 
     A shared card counts as taken for good, and who waits for something else than room is left out. Of the
     budget only `is_spent` counts.
     """
-    from aliquot.core.room import backfill  # kernels: who never counts need not load their compiler
+    from aliquot.core.room import backfill, forward  # kernels: who never counts need not load their compiler
 
-    jobs: list[Job] = []
-    for key in world.pending[: budget.counted]:
-        if len(jobs) % _BREATH == 0 and budget.is_spent():
-            return Prediction({}, bool(wanted))
-        record = world.jobs[key[3]]
-        if hold_back(record, world, now) is None:
-            jobs.append(record.job)
+    jobs = _in_line(world, now, budget)
+    if jobs is None:
+        return Prediction({}, bool(wanted))
     size, free = _cards_of(world)
     widest = int(size.max(initial=0))
     if not jobs or not widest:
         return Prediction({})
-    cards = [sum(request.cards for request in job.members) for job in jobs]
+    cards = [_cards(job) for job in jobs]
     parts = max(-(-max(cards) // widest), *(len(held) for held in world.grants.values()), 1)
     estimates = [estimate_of(job) for job in jobs]
     waiting = backfill.Waiting(
@@ -186,27 +210,81 @@ def count_forward(
         rules = FIFO if settings.discipline is Discipline.STRICT else SKIP
     asked = _column(at for at, job in enumerate(jobs) if job.id in wanted)
     running = _running_cards(world, settings, now, parts, estimate_of)
-    starts = backfill.foresee(now, size, free, running, waiting, rules, asked, budget.is_spent)
-    found = {jobs[at].id: Guess(int(starts[at]), Method.COUNTS) for at in asked if 0 <= starts[at] < FAR}
+    starts = []
+    for ends, lengths in _futures(world, settings, now, running.end, jobs, estimate_of, futures):
+        held = running._replace(end=ends)
+        starts.append(
+            forward.foresee(now, size, free, held, waiting, rules, asked, budget.is_spent, lengths)[asked]
+        )
+        if budget.is_spent():
+            break
+    found = {}
+    for at, start in zip(asked.tolist(), _middle(starts), strict=True):
+        if start < FAR:
+            length = max(0, int(waiting.estimate[at]))
+            found[jobs[at].id] = Guess(start, Method.COUNTS, length, cards[at], len(world.pending))
     is_cut = len(world.pending) > budget.counted or (len(found) < len(asked) and budget.is_spent())
     return Prediction(found, is_cut)
+
+
+def _in_line(world: Frozen, now: int, budget: Budget) -> list[Job] | None:
+    """Who waits for room and nothing else; None where the budget is spent before all are looked at."""
+    jobs: list[Job] = []
+    for at, key in enumerate(world.pending[: budget.counted]):
+        if at % _BREATH == 0 and budget.is_spent():
+            return None
+        record = world.jobs[key[3]]
+        if hold_back(record, world, now) is None:
+            jobs.append(record.job)
+    return jobs
+
+
+def _middle(starts: Sequence[I64]) -> list[int]:
+    """The start in the middle of all futures; between two, if it is known in both; FAR: unknown."""
+    every = np.sort(np.where(np.array(starts) < 0, FAR, np.array(starts)), axis=0)
+    low, high = every[(len(every) - 1) // 2], every[len(every) // 2]
+    return [int(one) if other >= FAR else int(one + other) // 2 for one, other in zip(low, high, strict=True)]
+
+
+def _futures(
+    world: Frozen,
+    settings: Settings,
+    now: int,
+    ends: I64,
+    jobs: Sequence[Job],
+    estimate_of: EstimateOf,
+    futures: Futures | None,
+) -> Iterator[tuple[I64, I64 | None]]:
+    """For each future when what runs is over, and how long each of `jobs` runs (None: as was told)."""
+    if futures is None:
+        yield ends, None
+        return
+    held = [world.jobs[job] for job in sorted(world.grants)]
+    ran = [futures(record.job, max(0, now - record.granted_ms)) for record in held]
+    runs = [futures(job, 0) for job in jobs]
+    for at in range(len(runs[0])):
+        over = []
+        for record, length, end in zip(held, (lengths[at] for lengths in ran), ends.tolist(), strict=True):
+            is_known = length is not None and record.phase is not Phase.STOPPING
+            over.append(max(now + 1, record.granted_ms + (length or 0)) if is_known else end)
+        told = (-1 if length is None else max(1, length) for length in (lengths[at] for lengths in runs))
+        yield _column(over), _column(told)
 
 
 class _Starts:
     """An observer that notes when those who are asked for first get their room."""
 
-    def __init__(self, wanted: Collection[JobId]) -> None:
-        self.left = set(wanted)
+    def __init__(self, wanted: Mapping[JobId, Guess]) -> None:
+        self.left = dict(wanted)
         self.found: dict[JobId, Guess] = {}
 
     def see(self, events: Sequence[Event], world: World) -> None:
         """Note grants; who is gone without one will never start."""
         for event in events:
             if isinstance(event, Granted) and event.job in self.left:
-                self.left.discard(event.job)
-                self.found[event.job] = Guess(event.at, Method.PLAN)
+                self.found[event.job] = self.left.pop(event.job)._replace(at_ms=event.at)
         if self.left:
-            self.left = {job for job in self.left if job in world.jobs}
+            self.left = {job: seen for job, seen in self.left.items() if job in world.jobs}
 
 
 class _Unwritten:
@@ -257,7 +335,7 @@ def _under_way(
     since = max(record.granted_ms, record.resized_ms)  # who is stopped later loses what it did since then
     if end >= FAR:
         return Running(record.attempt, placements, since, None, speed, None)
-    is_stopped = record.phase is Phase.STOPPING and (record.cancelled or record.evicting is not None)
+    is_stopped = record.phase is Phase.STOPPING and (record.cancelled or record.goes_on)
     outcome = Outcome.FAILED if is_stopped else Outcome.SUCCEEDED
     work = 0 if record.phase is Phase.STOPPING else (end - since) * speed // FULL_SPEED
     return Running(record.attempt, placements, since, work, speed, end, outcome)
@@ -266,8 +344,7 @@ def _under_way(
 def _end_of(record: JobRecord, settings: Settings, now: int, estimate_of: EstimateOf) -> int:
     """When what runs of `record` is expected to be over; FAR where nobody knows."""
     if record.phase is Phase.STOPPING:
-        grace = 0 if record.evicting is None else record.evicting.grace_ms
-        return max(now + 1, record.since_ms + grace)
+        return max(now + 1, record.since_ms + record.grace_ms)
     return expected_end(record.granted_ms, estimate_of(record.job), now, settings.overrun)
 
 
@@ -275,6 +352,26 @@ def is_countable(world: Frozen) -> bool:
     """Whether all who wait want whole cards, and no window closes any: counts know nothing of time."""
     waits = (request for key in world.pending for request in world.jobs[key[3]].job.members)
     return not world.closures and all(request.whole for request in waits)
+
+
+def is_even(world: Frozen, settings: Settings) -> bool:
+    """Whether counts say what the plan says, in a countable world: nodes and jobs differ in nothing else."""
+    rules = settings
+    others = (rules.queues, rules.preemption, rules.elastic, rules.defrag, rules.colocation, rules.spot_cap)
+    if any(others) or rules.rescue.share or rules.order.aging_ms or rules.order.by_size:
+        return False
+    if len(world.kinds) != 1 or len({key[0] for key in world.pending}) > 1:
+        return False
+    waiting = [world.jobs[key[3]].job for key in world.pending]
+    return all(_is_plain(request) for request in {one for job in waiting for one in job.members}) and not any(
+        job.after or job.array or job.elastic or job.wish or job.groups or job.spread or job.minimum
+        for job in waiting
+    )
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether it asks for cards, whichever they are, and nothing else."""
+    return request == Request(cards=request.cards, ask=request.ask) and request.ask.memory_mib is None
 
 
 def _cards_of(world: Frozen) -> tuple[I64, I64]:

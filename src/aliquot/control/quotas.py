@@ -11,7 +11,10 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from msgspec.structs import replace
+
 from aliquot.control.chronicle import Life
+from aliquot.control.purses import budget_views
 from aliquot.control.views import QueueView, QuotaView
 from aliquot.core.charging import amounts_of, capacity_of, flavours_of, names_of
 from aliquot.core.ids import JobId
@@ -31,10 +34,14 @@ def queue_views(
     world: Frozen,
     settings: Settings,
     lives: Sequence[Life],
+    now: int,
     promises: Mapping[JobId, Promise] = MappingProxyType({}),
     crowding: Crowding | None = None,
 ) -> list[QueueView]:
-    """Configured queues in their order, then others that are in use; `promises` of those that wait."""
+    """Configured queues in their order, then others that are in use; `promises` of those that wait.
+
+    `now` in ms of the engine's time, for what is counted by the month.
+    """
     living = [life for life in lives if life.over_ms is None]
     configured = {queue.name: queue for queue in settings.queues}
     own: dict[str, list[Life]] = defaultdict(list)
@@ -44,8 +51,14 @@ def queue_views(
     names = [name for name in configured if name != POOL]
     names += sorted(name for name in own if name not in configured)
     quotas = _quotas(world, settings) if configured else {}
+    budgets = budget_views(world, settings, now)
     return [
-        _view(name, settings, own[name], promises, crowding, quotas.get(name, ()), name in configured)
+        replace(
+            _view(name, settings, own[name], promises, crowding),
+            quotas=quotas.get(name, ()),
+            is_configured=name in configured,
+            budget=budgets.get(name),
+        )
         for name in names or [DEFAULT_QUEUE]
     ]
 
@@ -82,8 +95,6 @@ def _view(
     lives: Sequence[Life],
     promises: Mapping[JobId, Promise],
     crowding: Crowding | None,
-    quotas: tuple[QuotaView, ...],
-    is_configured: bool,
 ) -> QueueView:
     holding = [life for life in lives if life.phase in HOLDING]
     held = sum(
@@ -101,8 +112,6 @@ def _view(
         at_risk=answers.count(Answer.AT_RISK),
         cannot=answers.count(Answer.CANNOT),
         crowding=crowding,
-        quotas=quotas,
-        is_configured=is_configured,
     )
 
 

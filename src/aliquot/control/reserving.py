@@ -1,11 +1,21 @@
-"""Reservations of a live site: what its documents say, against what is in force."""
+"""Reservations of a live site: what its documents say and what people asked for, against what is in force.
+
+What people asked for is kept beside the documents and outlives them. A reservation of the documents takes the
+place of one of the same name that somebody asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
+from aliquot.control.errors import ConflictError
+from aliquot.control.parts import Rules
+from aliquot.control.views import ReservationView, ReservedPart
+from aliquot.core.errors import NotFoundError
 from aliquot.core.events import WindowCancelled, WindowMade
-from aliquot.core.windows import Closure, Window
+from aliquot.core.windows import Closure, Window, check_window
 
 
 def changes_of(
@@ -19,3 +29,71 @@ def changes_of(
         WindowMade(0, window) for window in wanted if window.end_ms > now and there.get(window.name) != window
     ]
     return [*gone, *made]
+
+
+def wanted_by(rules: Rules) -> tuple[Window, ...]:
+    """All that are to be in force: those of the documents, then others."""
+    documented = {window.name for window in rules.windows}
+    others = (window for window in rules.configuration.reserved if window.name not in documented)
+    return (*rules.windows, *others)
+
+
+def with_window(rules: Rules, window: Window, now: int) -> Rules:
+    """With `window` too, and without those that are over.
+
+    Raises SpecError where it is over itself, ConflictError where there is one of its name.
+    """
+    check_window(window, now)
+    left = _not_over(rules, now)
+    if any(window.name == other.name and other.end_ms > now for other in wanted_by(left)):
+        raise ConflictError(
+            f"there is a reservation {window.name!r} already; choose another name, or take that one back"
+        )
+    return _holding(left, (*left.configuration.reserved, window))
+
+
+def without_window(rules: Rules, name: str, now: int) -> Rules:
+    """Without the one called `name`. Raises NotFoundError, and ConflictError for one of the documents."""
+    left = _not_over(rules, now)
+    if any(window.name == name for window in rules.windows):
+        raise ConflictError(
+            f"reservation {name!r} is one of the documents; take it out of them, then 'aliquot apply FILE...'"
+        )
+    if all(window.name != name for window in left.configuration.reserved):
+        raise NotFoundError(f"no reservation {name!r}; 'aliquot reservations' lists those there are")
+    return _holding(left, [window for window in left.configuration.reserved if window.name != name])
+
+
+def reservation_views(closures: Iterable[Closure], rules: Rules, now: int) -> list[ReservationView]:
+    """Those in force that are not over, by their start."""
+    documented = {window.name for window in rules.windows}
+    return [
+        _view(closure, is_documented=closure.window.name in documented)
+        for closure in closures
+        if closure.window.end_ms > now
+    ]
+
+
+def _view(closure: Closure, *, is_documented: bool) -> ReservationView:
+    window = closure.window
+    return ReservationView(
+        name=window.name,
+        start_ms=window.start_ms,
+        end_ms=window.end_ms,
+        reason=window.reason,
+        parts=tuple(ReservedPart(str(part.node), part.cards) for part in closure.parts),
+        wanted=window.count,
+        queues=window.inside.queues,
+        users=window.inside.users,
+        jobs=window.inside.jobs,
+        grace_ms=window.grace_ms,
+        is_documented=is_documented,
+    )
+
+
+def _not_over(rules: Rules, now: int) -> Rules:
+    return _holding(rules, [window for window in rules.configuration.reserved if window.end_ms > now])
+
+
+def _holding(rules: Rules, reserved: Iterable[Window]) -> Rules:
+    return rules._replace(configuration=replace(rules.configuration, reserved=tuple(reserved)))

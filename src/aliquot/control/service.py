@@ -29,11 +29,11 @@ from aliquot.control.looking import Lookout
 from aliquot.control.loop import Loop
 from aliquot.control.parts import Parts, Rules
 from aliquot.control.quotas import lost_queues
-from aliquot.control.reserving import changes_of
-from aliquot.control.views import Caller, Configuration, InForce, LiveExplanation, Submission
+from aliquot.control.reserving import changes_of, wanted_by, with_window, without_window
+from aliquot.control.views import Caller, Configuration, InForce, LiveExplanation, Reservation, Submission
 from aliquot.control.watching import Watch
 from aliquot.core.errors import SpecError
-from aliquot.core.events import Event, JobCancelled, NodeDrained, NodeJoined
+from aliquot.core.events import Event, JobCancelled, NodeDrained, NodeJoined, WindowCancelled, WindowMade
 from aliquot.core.ids import JobId, NodeId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo
@@ -61,7 +61,7 @@ class Service(Books):
         self._errands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._places: dict[JobId, Place] = {}
         self._lock = threading.Lock()
-        self._is_stopping = False
+        self._is_stopping = self._is_refused = False
         self._since_compacted = 0
         self._thread = threading.Thread(target=self._run, name="aliquot-loop", daemon=True)
         self.notes: deque[str] = deque(maxlen=NOTES)
@@ -192,6 +192,22 @@ class Service(Books):
         rules = self.parts.settle(configuration)
         return self._do(lambda: self._go_by(rules))
 
+    def reserve(self, caller: Caller, asked: Reservation) -> Future[None]:
+        """Close cards for a time; done once that is on the disk, and in force with the loop's next turn.
+
+        Raises ForbiddenError and SpecError; the answer may be a ConflictError.
+        """
+        self.must_administer(caller)
+        window = self.parts.reserve(asked, self.rules.settings)
+        made = WindowMade(0, window)
+        return self._do(lambda: self._change_windows(lambda now: with_window(self.rules, window, now), made))
+
+    def unreserve(self, caller: Caller, name: str) -> Future[None]:
+        """Take a reservation back. The same; the answer may be a NotFound- or ConflictError too."""
+        self.must_administer(caller)
+        gone = WindowCancelled(0, name)
+        return self._do(lambda: self._change_windows(lambda now: without_window(self.rules, name, now), gone))
+
     def say(self, text: str) -> None:
         """A thing that a person should know; from any thread."""
         self.notes.append(text)
@@ -212,6 +228,9 @@ class Service(Books):
 
     def see(self, events: Sequence[Event], world: World) -> None:
         """Show what was recorded, before anyone is told that it was."""
+        if self._is_refused:
+            self._is_refused = False
+            self.say("events can be recorded again")
         self.frozen = world.freeze()
         self._since_compacted += len(events)
 
@@ -243,6 +262,9 @@ class Service(Books):
             self.group.flush()
         except self.parts.passing as error:
             self._fall_back()
+            if not self._is_refused:
+                self._is_refused = True
+                self.say(f"nothing can be recorded, so nothing is accepted or started: {error}")
             self.intake.refuse(UnavailableError(str(error), is_full=True))
             return RETRY_MS
         self.group.is_eager = False
@@ -272,9 +294,19 @@ class Service(Books):
             self.parts.record.save(self.loop.world)
 
     def _keep_windows(self) -> None:
-        """Reservations are those of the documents."""
-        changes = changes_of(self.rules.windows, self.frozen.closures, self.parts.clock.now())
+        """Reservations are those of the documents, and those that people asked for."""
+        changes = changes_of(wanted_by(self.rules), self.frozen.closures, self.parts.clock.now())
         self.parts.machine.tell(*changes)
+
+    def _change_windows(self, change: Callable[[int], Rules], event: Event) -> None:
+        """In the loop's thread: one reservation more or less, on the disk first."""
+        rules = change(self.parts.clock.now())
+        try:
+            self.parts.record.keep_documents(msgspec.json.encode(rules.configuration))
+        except self.parts.passing as error:
+            raise UnavailableError(str(error), is_full=True) from error
+        self.rules = rules
+        self.parts.machine.tell(event)
 
     def _go_by(self, rules: Rules) -> InForce:
         """In the loop's thread, between two turns. Nothing changes before it is on the disk.
@@ -282,6 +314,8 @@ class Service(Books):
         The snapshot is what the new rules begin with: events before it were folded by the old ones.
         """
         record = self.parts.record
+        reserved = self.rules.configuration.reserved  # the documents do not say these
+        rules = rules._replace(configuration=replace(rules.configuration, reserved=reserved))
         try:
             record.save(self.loop.world)
             record.keep_documents(msgspec.json.encode(rules.configuration))

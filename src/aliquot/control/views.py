@@ -13,6 +13,7 @@ import msgspec
 from aliquot.core.promise import Crowding, Promise
 from aliquot.core.queueing.outlook import Expected
 from aliquot.core.steps import Place, Wait
+from aliquot.core.windows import Window
 
 
 class Caller(NamedTuple):
@@ -67,11 +68,13 @@ class SiteFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a service goes by: its documents, and which of their policies, or a built-in one by name.
 
-    `policy` None: the first of the documents', else the usual one.
+    `policy` None: the first of the documents', else the usual one. `reserved`: reservations that were made
+    one by one, beside those of the documents; other documents leave them as they are.
     """
 
     files: tuple[SiteFile, ...] = ()
     policy: str | None = None
+    reserved: tuple[Window, ...] = ()
 
 
 class InForce(msgspec.Struct, frozen=True):
@@ -81,6 +84,40 @@ class InForce(msgspec.Struct, frozen=True):
     queues: tuple[str, ...]
     configuration: Configuration
     notes: tuple[str, ...] = ()
+
+
+class Reservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A reservation to be made. `spec` is that of a document of kind Reservation, with dates."""
+
+    name: str
+    spec: dict[str, Any]
+
+
+class ReservedPart(msgspec.Struct, frozen=True):
+    """What a reservation closes of one node: these cards, or without any the whole of it."""
+
+    node: str
+    cards: tuple[str, ...] = ()
+
+
+class ReservationView(msgspec.Struct, frozen=True):
+    """A reservation that is not over. Jobs of these queues, users and names are let in; without any, no job.
+
+    `wanted`: how many cards were asked for, where a number was. `grace_ms`: what still runs when it begins is
+    stopped with so long a warning; None: it is left. `is_documented`: documents say it, and nobody else.
+    """
+
+    name: str
+    start_ms: int
+    end_ms: int
+    reason: str
+    parts: tuple[ReservedPart, ...]
+    wanted: int | None = None
+    queues: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
+    grace_ms: int | None = None
+    is_documented: bool = False
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -109,7 +146,7 @@ class CardGrant(msgspec.Struct, frozen=True):
 
 
 class AttemptView(msgspec.Struct, frozen=True):
-    """One attempt. `outcome`: succeeded, failed, lost or refused; None while it is not over."""
+    """One attempt. `outcome`: succeeded, failed, lost, resized or refused; None while it is not over."""
 
     number: int
     granted_ms: int
@@ -119,6 +156,18 @@ class AttemptView(msgspec.Struct, frozen=True):
     outcome: str | None = None
     text: str = ""
     exits: tuple[Exit | None, ...] = ()
+
+
+class ResizeView(msgspec.Struct, frozen=True):
+    """A job is stopped at width `was` to go on at `width`: cards, or members of a gang.
+
+    `for_job`: whom it makes room for; empty where it takes what is free.
+    """
+
+    was: int
+    width: int
+    since_ms: int
+    for_job: str = ""
 
 
 class JobSummary(msgspec.Struct, frozen=True):
@@ -145,6 +194,8 @@ class JobSummary(msgspec.Struct, frozen=True):
     members: int = 1  # processes that start and end together
     array: str = ""  # the array it is one of
     counts: dict[str, int] | None = None
+    width: int | None = None  # while it holds something: its cards, or the members of a gang it runs with
+    resizing: ResizeView | None = None
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -247,10 +298,28 @@ class QuotaView(msgspec.Struct, frozen=True):
     maximum: int | None = None
 
 
+class BudgetView(msgspec.Struct, frozen=True):
+    """Money of a queue for one calendar month in UTC, in cents; each month begins with the whole budget.
+
+    `due`: what those who run are expected to use besides until the month turns, where that is known. `left`:
+    what neither is used nor due, never below 0. `unpriced`: card models that were used and have no price, so
+    that more was used than anybody knows.
+    """
+
+    month: str  # such as 2026-12
+    nominal: int
+    used: int
+    due: int
+    left: int
+    renews_ms: int  # when the month turns
+    unpriced: tuple[str, ...] = ()
+
+
 class QueueView(msgspec.Struct, frozen=True):
     """One queue and those below it: what waits, what runs, what it holds.
 
     `quotas`: one for each thing it has a quota of, and always for cards; empty without configured queues.
+    `budget`: its own for this month; None: it has none, though a queue above it may.
     """
 
     name: str
@@ -263,6 +332,7 @@ class QueueView(msgspec.Struct, frozen=True):
     crowding: Crowding | None = None  # of all cards, as of the last look ahead
     quotas: tuple[QuotaView, ...] = ()
     is_configured: bool = False  # in a document; else only some job names it
+    budget: BudgetView | None = None
 
 
 class LiveExplanation(msgspec.Struct, frozen=True):
@@ -280,6 +350,7 @@ class LiveExplanation(msgspec.Struct, frozen=True):
     submitted_ms: int
     placed_ms: int | None = None
     place: Place | None = None
+    resizing: ResizeView | None = None
     is_scored: bool = False
     wait: Wait | None = None
     position: int | None = None  # among all who wait, from 1

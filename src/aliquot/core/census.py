@@ -1,7 +1,7 @@
 """Who is there to be stopped, in one plan: those who run, those who are ending, and what is promised of both.
 
-Worked out once for a plan. What a running job holds and is charged changes only when its grants do, so that
-is remembered from plan to plan (`room.lodgers`); what stopping it costs is asked anew each time.
+What a running job holds and is charged changes only when its record or its grants do, so that is kept from
+plan to plan (`room.lodgers`), and only rows where something changed are read again.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from aliquot.core.lifecycle import Phase
 from aliquot.core.queueing.quota import Book, Charge, charge_of
 from aliquot.core.queueing.tree import QueueTree, home_of
 from aliquot.core.records import Asked, Frozen, JobRecord, seat_of
-from aliquot.core.room.lodgers import Level, Lodger
-from aliquot.core.room.tenants import Tenant, Tenants, shrink_cost, victim_cost
+from aliquot.core.room.lodgers import Level, Lodger, LodgersMemo, Tenant, Terms
+from aliquot.core.room.tenants import Tenants, may_ever_stop, shrink_cost, terms_of, victim_cost
 from aliquot.core.settings import Preemption
 from aliquot.core.shrinking import levels_of
 from aliquot.core.siting import Desk
@@ -43,7 +43,11 @@ class Census:
         self._followed = 0 if accounts is None else accounts.book.mark()
         self.ending: list[Seat] = []  # what those hold who are being stopped
         self.promised: dict[JobId, tuple[Seat, ...]] = _firm_seats(world)
-        self.tenants = Tenants(list(self._scan()))
+        self._memo = desk.memo.lodgers
+        self._read_all(self._memo)
+        self.tenants = Tenants(self._memo.roll, now, rules)
+        for job in sorted(self._memo.ending):
+            self._note_ending(world.jobs[job])
         if self._book is not None:
             self._book.settle()
 
@@ -77,10 +81,13 @@ class Census:
         levels = levels_of(self._desk, record, self._world.grants[one.job])
         return next(level.placements for level in levels if level.keep == one.keep)
 
-    def foresee(self, job: JobId) -> None:
-        """Make the draft what it will be once those are gone who are being stopped, less what is others'."""
+    def foresee(self, job: JobId) -> int:
+        """Make the draft what it will be once those are gone who are being stopped, less what is others'.
+
+        How many seats that takes.
+        """
         if not self.ending:
-            return
+            return 0
         for seat in self.ending:
             self._desk.draft.release(seat)
         for holder, seats in self.promised.items():
@@ -89,74 +96,111 @@ class Census:
                 if rest is not None:
                     self._desk.draft.book(rest)
         self._desk.catch_up()
+        return len(self.ending) + len(self.promised)
 
-    def _scan(self) -> Iterator[Tenant]:
-        """All who may be stopped for somebody, in the order of rows."""
-        memo = self._desk.memo.lodgers
+    def _read_all(self, memo: LodgersMemo) -> None:
+        """Bring what is remembered up to date."""
+        world, settings = self._world, self._desk.settings
         tree = None if self._accounts is None else self._accounts.tree
-        known = memo.known(tree, (self._world.strained, self._world.company))
-        fresh: dict[JobId, Lodger] = {}
-        for record in _residents(self._world):
-            job = record.job
-            cost = victim_cost(record, self._now, self._rules)
-            if cost is not None:
-                grants = self._world.grants[job.id]
-                lodger = known.get(job.id)
-                if lodger is None or lodger.grants is not grants or lodger.asked is not record.asked:
-                    lodger = self._lodger(record, grants)
-                fresh[job.id] = lodger
-                yield from self._parts(record, cost, lodger)
-            elif record.phase is Phase.STOPPING:
-                self._note_ending(record)
-        memo.keep(fresh)
+        memo.know(tree, (self._rules, settings.elastic))
+        memo.roll.widen(world.rows)
+        missing = world.rows - len(memo.records)
+        memo.records += [None] * max(0, missing)
+        memo.residents += [()] * max(0, missing)
+        residents = [world.residents.get(row, ()) for row in range(world.rows)]
+        pairs = enumerate(zip(memo.residents, residents, strict=True))
+        rows = [row for row, (was, now) in pairs if was is not now]
+        closed = memo.strained ^ world.strained
+        if memo.nodes is not world.nodes:
+            records = [world.nodes[node] for node in world.node_at]
+            known = enumerate(zip(memo.records, records, strict=True))
+            closed |= {row for row, (was, new) in known if was is not new}
+            memo.records, memo.nodes = [*records], world.nodes
+        company = frozenset(world.company)
+        again = {held.job for row in closed for held in (*memo.residents[row], *residents[row])}
+        again |= memo.company | company
+        memo.strained, memo.company = world.strained, company
+        for job in again:
+            memo.lodgers.pop(job, None)
+        others = sorted(again | set(memo.changing))
+        memo.follow(dict.fromkeys((*rows, *sorted(closed))), residents, others, self._read)
 
-    def _parts(self, record: JobRecord, cost: int, lodger: Lodger) -> Iterator[Tenant]:
+    def _read(self, job: JobId) -> list[int]:
+        """Take `job` in as it is now; the rows where what might be had of it is another than before."""
+        memo, roll = self._memo, self._memo.roll
+        record, grants = self._world.jobs.get(job), self._world.grants.get(job, ())
+        known = memo.lodgers.get(job)
+        if known is not None and known.record is record and known.grants is grants:
+            if job not in memo.changing:
+                return []
+            parts = self._parts(record, grants)
+            if _shape(parts) == known.shape:
+                roll.reprice(job, (terms.fixed for _, terms in parts))
+                return []
+        else:
+            parts = [] if record is None or not grants else self._parts(record, grants)
+        rows = roll.drop(job)
+        memo.ending.pop(job, None)
+        if record is None or not grants:
+            memo.lodgers.pop(job, None)
+            memo.changing.pop(job, None)
+            return rows
+        if record.phase is Phase.STOPPING:
+            memo.ending[job] = None
+        memo.lodgers[job] = Lodger(record, grants, _shape(parts))
+        if not parts:
+            return rows
+        roll.add(job, parts)
+        return [*rows, *(seat.row for one, _ in parts for seat in one.seats)]
+
+    def _parts(self, record: JobRecord, grants: tuple[Grant, ...]) -> list[tuple[Tenant, Terms]]:
         """The job of `record` as what it would give up at each narrower width, and then altogether."""
-        job, leaf = record.job, lodger.leaf
+        job, accounts, memo = record.job, self._accounts, self._memo
+        memo.changing.pop(job.id, None)
+        if not may_ever_stop(record, self._rules):
+            return []
+        seats = _seats_of(self._desk, grants, _HELD) or ()
+        leaf = 0 if accounts is None else accounts.leaf(job.queue)
+        charge: Charge = () if accounts is None else accounts.charge(record.asked)
         when = (job.submitted_ms, job.seq)
-        spent, charged, rest = 0, lodger.charge, lodger.seats
-        for level in self._levels(record, lodger):
+        whole = Tenant(job.id, 0, seats, job.priority, job.spot, when, leaf, charge)
+        if not self._may_shrink(record, grants):
+            return [(whole, terms_of(record, self._rules))] if seats else []
+        memo.changing[job.id] = None
+        cost = victim_cost(record, self._now, self._rules)
+        return [] if cost is None else list(self._narrower(record, grants, whole, cost))
+
+    def _may_shrink(self, record: JobRecord, grants: tuple[Grant, ...]) -> bool:
+        """Whether it has, or could come to have, narrower widths while its record is what it is."""
+        if not self._rules.shrink:
+            return False
+        return record.job.elastic is not None or bool(levels_of(self._desk, record, grants))
+
+    def _narrower(
+        self, record: JobRecord, grants: tuple[Grant, ...], whole: Tenant, cost: int
+    ) -> Iterator[tuple[Tenant, Terms]]:
+        spent, charged, rest = 0, whole.charge, whole.seats
+        for level in self._levels(record, grants):
             total = shrink_cost(record, sum(part.milli for part in level.asked), self._now)
             if total >= cost:
                 break
             left = () if self._accounts is None else self._accounts.charge(level.asked)
-            yield Tenant(
-                job.id,
-                max(0, total - spent),
-                level.freed,
-                job.priority,
-                job.spot,
-                when,
-                leaf,
-                _less(lodger.charge, left),
-                level.keep,
-                _less(charged, left),
+            part = whole._replace(
+                seats=level.freed,
+                charge=_less(whole.charge, left),
+                keep=level.keep,
+                part=_less(charged, left),
             )
+            yield part, terms_of(record, self._rules, max(0, total - spent))
             spent, charged, rest = max(spent, total), left, level.rest
         if rest:
-            part = None if charged is lodger.charge else charged
-            yield Tenant(
-                job.id, cost - spent, rest, job.priority, job.spot, when, leaf, lodger.charge, 0, part
-            )
+            last = whole._replace(seats=rest, part=None if charged is whole.charge else charged)
+            yield last, terms_of(record, self._rules, cost - spent)
 
-    def _levels(self, record: JobRecord, lodger: Lodger) -> tuple[Level, ...]:
-        job, rules = record.job, self._desk.settings.elastic
-        if not self._rules.shrink:
-            return ()
-        if job.elastic is None:
-            return lodger.levels
-        if rules is not None and self._now - record.resized_ms < rules.dwell_ms:
-            return ()
-        return levels_of(self._desk, record, lodger.grants)
-
-    def _lodger(self, record: JobRecord, grants: tuple[Grant, ...]) -> Lodger:
-        seats = _seats_of(self._desk, grants, _HELD)
-        accounts = self._accounts
-        leaf = 0 if accounts is None else accounts.leaf(record.job.queue)
-        charge: Charge = () if accounts is None else accounts.charge(record.asked)
-        # at which cards a narrower job of one member would be depends on the moment: not remembered
-        levels = () if record.job.elastic is not None else levels_of(self._desk, record, grants)
-        return Lodger(grants, record.asked, seats or (), leaf, charge, levels)
+    def _levels(self, record: JobRecord, grants: tuple[Grant, ...]) -> tuple[Level, ...]:
+        rules = self._desk.settings.elastic
+        rested = rules is None or self._now - record.resized_ms >= rules.dwell_ms
+        return levels_of(self._desk, record, grants) if rested or record.job.elastic is None else ()
 
     def _note_ending(self, record: JobRecord) -> None:
         late = self._now - record.since_ms > _LATE * max(self._rules.grace_ms, 1)
@@ -201,22 +245,15 @@ class Accounts:
         return found
 
 
+def _shape(parts: Sequence[tuple[Tenant, Terms]]) -> tuple[tuple[int, tuple[Seat, ...]], ...]:
+    return tuple((one.keep, one.seats) for one, _ in parts)
+
+
 def _less(charge: Charge, left: Charge) -> Charge:
     """`charge` without `left`, which is at most as much."""
     still = dict(left)
     less = ((slot, amount - still.get(slot, 0)) for slot, amount in charge)
     return tuple((slot, amount) for slot, amount in less if amount)
-
-
-def _residents(world: Frozen) -> Iterator[JobRecord]:
-    """Jobs that hold something, in the order of rows and of arrival there."""
-    seen: set[JobId] = set()
-    jobs, residents = world.jobs, world.residents
-    for row in range(world.rows):
-        for held in residents.get(row, ()):
-            if held.job not in seen:
-                seen.add(held.job)
-                yield jobs[held.job]
 
 
 def _seats_of(desk: Desk, grants: Iterable[Grant], states: Sequence[GrantState]) -> tuple[Seat, ...] | None:

@@ -11,7 +11,7 @@ decides, anywhere. With them it decides inside a queue, and between queues the r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -27,14 +27,19 @@ from aliquot.core.placement.shapes import Shape
 from aliquot.core.queueing.quota import Book, Charge
 from aliquot.core.queueing.tree import QueueTree
 from aliquot.core.records import Frozen, JobRecord
+from aliquot.core.room.effort import AT_ONCE, SEAT, Effort
+from aliquot.core.room.lodgers import Tenant
 from aliquot.core.room.reclaim import Claim
-from aliquot.core.room.tenants import Pool, Tenant, is_any, open_pool
+from aliquot.core.room.tenants import Offers, Pool, Tenants, offers_of, open_pool
 from aliquot.core.room.vacancy import Wish
 from aliquot.core.room.victims import Found, search
 from aliquot.core.seating import seat_all
 from aliquot.core.settings import Preemption
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.steps import Cause, Evict, Resize
+
+UNLIMITED: Final = 2**62
+"""Work without a bound."""
 
 
 class Cleared(NamedTuple):
@@ -78,6 +83,7 @@ class Clearing:
         self._gone: set[JobId] = set()
         self._in_vain: set[tuple[object, ...]] = set()
         self._taken: Census | None = None
+        self._effort, self._was_cut = Effort(0), False
 
     @property
     def _census(self) -> Census:
@@ -94,12 +100,25 @@ class Clearing:
         """Whether `job` is stopped in this plan, or barred: it should not be moved or resized then."""
         return job in self._gone
 
-    def clear(self, record: JobRecord, flavour: Flavour | None = None) -> Cleared | None:
+    @property
+    def work(self) -> int:
+        """What the last `clear` cost."""
+        return self._effort.spent
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether it was not looked at all that might have let in the last job, for lack of work left."""
+        return self._was_cut
+
+    def clear(
+        self, record: JobRecord, flavour: Flavour | None = None, work: int = UNLIMITED
+    ) -> Cleared | None:
         """How to let the job of `record` start, charged as `flavour`; None: it can't.
 
         Without a `flavour` the first does by which it can. No victims where there is room, or will be as soon
-        as those are gone who are being stopped anyway.
+        as those are gone who are being stopped anyway. When `work` is used up, what was found has to do.
         """
+        self._effort, self._was_cut = Effort(work), False
         if flavour is not None:
             return self._clear(record, flavour)
         flavours = (Flavour("", ()),) if self._accounts is None else self._accounts.flavours(record.job)
@@ -112,12 +131,13 @@ class Clearing:
         is_met = claim is None or claim.is_met()
         if not is_met and self._is_in_vain(job, flavour):
             return None
+        self._effort.spend(1)
         pool = None if is_met else self._pool(job, claim)
-        if not is_met and (pool is None or pool.is_empty or not _may_meet(claim, pool)):
-            self._in_vain.add(_alike(job, flavour))
+        if not is_met and (pool is None or pool.is_empty):
+            self._note_vain(job, flavour)
             return None
         mark = self._desk.mark()
-        self._census.foresee(record.job.id)
+        self._effort.spend(self._census.foresee(record.job.id) * SEAT)
         try:
             return self._clear_foreseen(record, job, flavour, claim, pool)
         finally:
@@ -138,31 +158,52 @@ class Clearing:
             pool = self._pool(job, claim)
         found = None if pool is None or pool.is_empty else self._search(job, claim, bench, pool)
         if found is None:
-            self._in_vain.add(_alike(job, flavour))
+            self._note_vain(job, flavour)
             return None
         return self._cleared(record, found, bench)
 
+    def _note_vain(self, job: Job, flavour: Flavour) -> None:
+        """Nobody was found; it need not be looked again in this plan, unless it was cut short."""
+        if not self._was_cut:
+            self._in_vain.add((*alike(job), flavour))
+
     def _is_in_vain(self, job: Job, flavour: Flavour) -> bool:
         """Whether nobody is stopped for `job`, or was found for one like it."""
-        return job.spot or _alike(job, flavour) in self._in_vain
+        return job.spot or (*alike(job), flavour) in self._in_vain
 
     def _pool(self, job: Job, claim: Claim | None) -> Pool | None:
         """Whom `job` may have; None where it is plain that there is nobody."""
         tenants = self._census.tenants
         priority = job.priority if self._desk.settings.by_priority else None
-        if not is_any(tenants, self._rules, priority=priority, claim=claim):
+        self._effort.spend(len(tenants.count) + len(self._gone))
+        compiled = self._desk.placer.compiled
+        offers = offers_of(tenants, self._rules, priority=priority, claim=claim, compiled=compiled)
+        gone = [at for one in self._gone for at in tenants.numbers(one)]
+        if (offers.rank < 0).all() or not _may_meet(claim, tenants, offers, gone):
             return None
-        gone = sorted(at for one in self._gone for at in tenants.numbers.get(one, ()))
-        return open_pool(tenants, self._rules, priority=priority, gone=gone, claim=claim)
+        return open_pool(tenants, offers, gone)
 
     def _search(self, job: Job, claim: Claim | None, bench: _Bench, pool: Pool) -> Found | None:
         members = job.members[: job.least]
         limits = (1, None) if job.spread and len(members) > 1 else (None,)
         best: Found | None = None
-        for rows in domains_to_clear(self._desk, job):
+        for number, rows in enumerate(domains_to_clear(self._desk, job)):
             chosen = bench.narrow(pool, rows)
             for each in limits if not chosen.is_empty else ():
-                found = search(members, chosen, bench, claim=claim, most=self._rules.most_victims, each=each)
+                if self._effort.is_used_up and (best is not None or number):
+                    self._was_cut = True
+                    break
+                self._effort.spend((len(pool.tenants) + bench.rows) // AT_ONCE)
+                found = search(
+                    members,
+                    chosen,
+                    bench,
+                    claim=claim,
+                    most=self._rules.most_victims,
+                    each=each,
+                    effort=self._effort,
+                )
+                self._was_cut |= found is None and self._effort.is_used_up
                 if found is None:
                     continue
                 if best is None or (found.worst, found.cost) < (best.worst, best.cost):
@@ -234,14 +275,17 @@ class _Bench:
         self._rows = rows
         if rows is None:
             return pool
-        there = set(rows.tolist())
-        keep = [any(seat.row in there for seat in one.seats) for one in pool.tenants.all]
-        return pool.narrowed(np.array(keep, np.bool_))
+        return pool.narrowed(pool.tenants.holding_on(rows))
 
     @property
     def rows(self) -> int:
         """Rows in use."""
         return self._desk.draft.node_count
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the scorers are compiled, and so may this be."""
+        return self._desk.placer.compiled
 
     def wish(self, request: Request) -> Wish:
         """The shapes that may stand for `request`."""
@@ -272,25 +316,24 @@ def _least(job: Job) -> Job:
     return job if job.elastic is None else job.sized(job.elastic.widths[0])
 
 
-def _alike(job: Job, flavour: Flavour) -> tuple[object, ...]:
+def alike(job: Job) -> tuple[object, ...]:
     """Jobs for which this is equal need, and may have, the same."""
     sited = (job.groups, job.wish)
-    return (job.queue, job.priority, job.spot, job.spread, job.minimum, job.members, sited, flavour)
+    return (job.queue, job.priority, job.spot, job.spread, job.minimum, job.members, sited, job.elastic)
 
 
-def _may_meet(claim: Claim | None, pool: Pool) -> bool:
-    """Whether quota could allow the start at all, were everybody of `pool` stopped."""
-    assert claim is not None
-    tenants = pool.tenants
-    open_ones = pool.rank >= 0
-    counts = np.bincount(tenants.group[open_ones], minlength=len(tenants.groups)).tolist()
-    return not claim.lack_beyond(
-        [
-            (leaf, tuple((slot, amount * count) for slot, amount in charge))
-            for (leaf, charge), count in zip(tenants.groups, counts, strict=True)
-            if count
-        ]
-    )
+def _may_meet(claim: Claim | None, tenants: Tenants, offers: Offers, gone: Sequence[int]) -> bool:
+    """Whether quota could allow the start at all, were everybody stopped who is to be had."""
+    lack = None if claim is None else claim.lack()
+    if claim is None or lack is None:
+        return True
+    node, slot, missing = lack
+    count = np.where(offers.rank >= 0, tenants.count, 0)
+    kinds = tenants.kind[list(gone)]
+    np.subtract.at(count, kinds[(kinds >= 0) & (offers.rank[kinds] >= 0)], 1)
+    there = tenants.helping(claim, (node, slot))[tenants.group_of]
+    given = tenants.law(claim.book.tree)[1][tenants.group_of, slot]
+    return int((count * given)[there].sum()) >= missing
 
 
 def _cause(one: Tenant, accounts: Accounts | None, beneficiary: Job, rules: Preemption) -> Cause:

@@ -12,21 +12,11 @@ import msgspec
 
 from aliquot.core.closing import is_closed
 from aliquot.core.draft import Draft
-from aliquot.core.events import (
-    Event,
-    Evicting,
-    Granted,
-    JobCancelled,
-    Moved,
-    Reserved,
-    Resized,
-    Tidied,
-    Unreserved,
-    Warned,
-)
-from aliquot.core.grants import Grant, GrantState, Placement, Seat
+from aliquot.core.events import Event
+from aliquot.core.grants import Grant, GrantState, Placement, Seat, beyond
 from aliquot.core.hosting import invite, without_cards
 from aliquot.core.ids import CardId, GrantId, JobId, NodeId
+from aliquot.core.intents import intent_of
 from aliquot.core.jobs import Job
 from aliquot.core.lengths import must_end
 from aliquot.core.lifecycle import Phase
@@ -40,6 +30,7 @@ from aliquot.core.steps import (
     Plan,
     Reserve,
     Resize,
+    Search,
     Step,
     Tidy,
     Unreserve,
@@ -82,7 +73,7 @@ def check(plan: Plan, world: Frozen, at: int) -> Verdict:
         if reason is not None:
             refused.append(Refusal(step, reason))
             continue
-        event = _event_of(step, at)
+        event = intent_of(step, at)
         if event is not None:
             events.append(event)
     return Verdict(tuple(events), tuple(refused))
@@ -106,12 +97,15 @@ class _Bench:
         for kept in world.kept:
             self.keep(kept)
 
-    def closed_by(self, placement: Placement, job: JobId) -> str | None:
-        """The window that keeps `job` from there, of those that last now or that the plan could not know."""
+    def closed_by(self, placement: Placement, job: JobId, *, afresh: bool) -> str | None:
+        """The window that keeps `job` from there, of those that last now or that the plan could not know.
+
+        `afresh`: it is started there anew, wherever it is now.
+        """
         record = self.world.jobs[job]
         length = must_end(record, lambda record: record.job.estimate_ms)
         over = None if length is None else self.at + max(1, length)
-        mine = [grant.placement for grant in self.world.grants.get(job, ())]
+        mine = [] if afresh else [grant.placement for grant in self.world.grants.get(job, ())]
         mine = [held for held in mine if held.node == placement.node]
         fresh = set(placement.cards).difference(*(held.cards for held in mine))  # who is there may stay
         for closure in self.closures:
@@ -153,35 +147,9 @@ def _check(step: Step, bench: _Bench) -> str | None:
             return _check_withdraw(step, bench)
         case Warn():
             return _check_running(step.job, step.attempt, bench)
-        case Wait() | Kill() | Tidy():
+        case Wait() | Kill() | Tidy() | Search():
             pass
     return None
-
-
-def _event_of(step: Step, at: int) -> Event | None:
-    """What is recorded of an accepted step."""
-    match step:
-        case Place():
-            beside = () if step.company is None else step.company.jobs[:-1]
-            return Granted(at, step.job, step.attempt, step.placements, beside)
-        case Move():
-            return Moved(at, step.job, step.attempt, step.member, step.placement)
-        case Evict():
-            return Evicting(at, step.job, step.attempt, step.cause, step.for_job, step.grace_ms)
-        case Reserve():
-            return Reserved(at, step.job, step.placements, step.from_ms, step.until_ms, step.firm)
-        case Unreserve():
-            return Unreserved(at, step.job)
-        case Withdraw():
-            return JobCancelled(at, step.job, step.reason)
-        case Resize():
-            return Resized(at, step.job, step.attempt, step.placements)
-        case Warn():
-            return Warned(at, step.job, step.attempt)
-        case Tidy():
-            return Tidied(at, step.asked_milli)
-        case Wait() | Kill():
-            return None
 
 
 def _check_evict(step: Evict, bench: _Bench) -> str | None:
@@ -200,7 +168,10 @@ def _check_running(job: JobId, attempt: int, bench: _Bench) -> str | None:
 
 
 def _check_resize(step: Resize, bench: _Bench) -> str | None:
-    """What an elastic job holds is exchanged as a whole, or not at all; moves of this plan come before."""
+    """What an elastic job holds is exchanged as a whole, or not at all; moves of this plan come before.
+
+    By restart it holds what it has until it has ended, and what it goes on with is closed to others.
+    """
     world, draft = bench.world, bench.draft
     record, grants = world.jobs.get(step.job), world.grants.get(step.job, ())
     if record is None or record.attempt != step.attempt or record.phase is not Phase.RUNNING:
@@ -219,10 +190,17 @@ def _check_resize(step: Resize, bench: _Bench) -> str | None:
     for seat in held:
         draft.release(seat)
     for placement in step.placements:
-        reason = _kept_for_others(placement, step.job, bench) or _book(placement, world, draft)
+        reason = _kept_for_others(placement, step.job, bench, afresh=step.restart)
+        reason = reason or _book(placement, world, draft)
         if reason is not None:
             draft.rollback(mark)
             return reason
+    if step.restart:
+        draft.rollback(mark)
+        there = [_seat(placement, world) for placement in step.placements]
+        for more in beyond([seat for seat in there if seat is not None], held):
+            draft.book(more)
+        bench.keep(Kept(step.job, step.placements, bench.at, bench.at, firm=True))
     bench.stopped.add(step.job)  # and nothing else happens to it in this plan
     return None
 
@@ -312,8 +290,8 @@ def _book_beside(step: Place, bench: _Bench) -> str | None:
     return None
 
 
-def _kept_for_others(placement: Placement, job: JobId, bench: _Bench) -> str | None:
-    closed = bench.closed_by(placement, job) if bench.closures else None
+def _kept_for_others(placement: Placement, job: JobId, bench: _Bench, *, afresh: bool = False) -> str | None:
+    closed = bench.closed_by(placement, job, afresh=afresh) if bench.closures else None
     if closed is not None:
         return f"node {placement.node} is closed to it by reservation {closed}"
     if bench.firm:

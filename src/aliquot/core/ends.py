@@ -103,8 +103,7 @@ class EndsMemo:
 
 def _stay(record: JobRecord, seat: Seat, length: LengthOf) -> Stay:
     if record.phase is Phase.STOPPING:
-        grace = 0 if record.evicting is None else record.evicting.grace_ms
-        return Stay(record.since_ms + grace, -1, seat)
+        return Stay(record.since_ms + record.grace_ms, -1, seat)
     known = length(record)
     return Stay(FAR if known is None else record.granted_ms + known, record.granted_ms, seat)
 

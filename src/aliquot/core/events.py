@@ -113,6 +113,20 @@ class Resized(Record, frozen=True):
     placements: tuple[Placement, ...]
 
 
+class Resizing(Record, frozen=True):
+    """A running job is to go on with other placements in a new attempt; this one ends within `grace_ms`.
+
+    For engines that can't change a job's width at once. What it holds is held until it has ended, and
+    `placements` are kept for it firmly until it is granted them. 0: the grace is the job's own.
+    """
+
+    job: JobId
+    attempt: int
+    placements: tuple[Placement, ...]
+    for_job: JobId | None = None
+    grace_ms: int = 0
+
+
 class Started(Record, frozen=True):
     """The engine confirms that the attempt runs."""
 
@@ -217,6 +231,16 @@ class Tidied(Record, frozen=True):
     asked_milli: int
 
 
+class Searched(Record, frozen=True):
+    """Others to stop were looked for, in vain, for `jobs` and those like them, in this round of searches.
+
+    `over`: everybody has had his turn, and the next round begins.
+    """
+
+    jobs: tuple[JobId, ...]
+    over: bool = False
+
+
 Event = (
     NodeJoined
     | NodeLost
@@ -228,6 +252,7 @@ Event = (
     | Granted
     | Moved
     | Resized
+    | Resizing
     | Started
     | StartRefused
     | Stopping
@@ -241,4 +266,5 @@ Event = (
     | Ended
     | EpochBegan
     | Tidied
+    | Searched
 )

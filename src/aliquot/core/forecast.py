@@ -64,6 +64,8 @@ class State(msgspec.Struct):
 class Forecast:
     """Happenings of a scenario in virtual time. Call `observe`, plan, `carry_out`, again."""
 
+    resizes_in_place = True
+
     def __init__(self, scenario: Scenario, state: State | None = None) -> None:
         self._offers = scenario.offers
         self._offer_of = {offer.job.id: offer for offer in scenario.offers}
@@ -294,9 +296,10 @@ class Forecast:
             if running.outcome is not Outcome.SUCCEEDED:
                 return  # it is ending
             self._go(step.job)
-            if step.evicted:
-                self._save(step.job, running)
-                slow = min(self._offer_of[step.job].job.stop.stop_ms, step.grace_ms)
+            if step.evicted or step.resized:
+                self._save(step.job, running, warned=step.resized)
+                slow = self._offer_of[step.job].job.stop.stop_ms
+                slow = min(slow, step.grace_ms) if step.evicted or step.grace_ms else slow
                 if slow:
                     self._wind_down(step, running, slow)
                     return
@@ -313,9 +316,16 @@ class Forecast:
         )
         self._push(self.state, ends, _END, step.job, step.attempt)
 
-    def _save(self, job: JobId, running: Running) -> None:
-        """What is left to do once the job goes on from its last checkpoint; all, where it makes none."""
-        if running.work_left_ms is None:
+    def _save(self, job: JobId, running: Running, *, warned: bool = False) -> None:
+        """What is left to do once the job goes on from its last checkpoint; all, where it makes none.
+
+        `warned`: it saves all it did before it goes on at another width, as if that changed in place.
+        """
+        left = self._left(running) if warned else running.work_left_ms
+        if left is None:
+            return
+        if warned:
+            self.state.left[job] = left
             return
         every = self._offer_of[job].job.stop.checkpoint_ms
         self.state.left[job] = -(-saved_milli(running, self.state.now, every) // FULL_SPEED)

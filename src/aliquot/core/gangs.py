@@ -192,15 +192,15 @@ class _Search:
         members, split = part.members, self._desk.split(level)
         slices = [members[at : at + wish.slice] for at in range(0, len(members), wish.slice)]
         asked = self._asked(members)
-        # as many slices as there is room for the scarcest of what they ask
-        room = np.array(
-            [
-                split.sums(self._desk.fills(request), rows) * len(slices) // many
-                for request, many in asked.items()
-            ]
-        ).min(axis=0)
         if len(asked) == 1:
             room = split.sums(self._desk.fills(next(iter(asked))), rows) // wish.slice
+        else:  # as many slices as there is room for the scarcest of what they ask
+            room = np.array(
+                [
+                    split.sums(self._desk.fills(request), rows) * len(slices) // many
+                    for request, many in asked.items()
+                ]
+            ).min(axis=0)
         while (shares := spread_slices(room.tolist(), len(slices), wish.over)) is not None:
             left = iter(slices)
             blocks = [

@@ -6,8 +6,10 @@ the columns, and never leaves the core.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import NamedTuple
 
 import msgspec
@@ -66,6 +68,25 @@ class Grant(msgspec.Struct, frozen=True, gc=False):
     state: GrantState
     placement: Placement
     seat: Seat | None
+
+
+def beyond(new: Sequence[Seat], old: Sequence[Seat]) -> list[Seat]:
+    """What `new` takes that `old` does not, by row; cards in both are the same booking, as whole ones are."""
+    found = []
+    for row in dict.fromkeys(seat.row for seat in new):
+        mine = [seat for seat in new if seat.row == row]
+        theirs = [seat for seat in old if seat.row == row]
+        fresh = _cards(mine) & ~_cards(theirs)
+        cpu = sum(seat.cpu for seat in mine) - sum(seat.cpu for seat in theirs)
+        host = sum(seat.host for seat in mine) - sum(seat.host for seat in theirs)
+        if fresh or cpu > 0 or host > 0:
+            vector = mine[0].vector if fresh else NOTHING
+            found.append(Seat(row, fresh, vector, bool(fresh), max(0, cpu), max(0, host)))
+    return found
+
+
+def _cards(seats: Sequence[Seat]) -> int:
+    return reduce(or_, (seat.mask for seat in seats), 0)
 
 
 @lru_cache(maxsize=1 << 16)

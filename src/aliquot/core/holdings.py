@@ -104,7 +104,7 @@ class Holdings:
     def _replace(self, old: Grant, new: Grant) -> None:
         held = self.grants[old.id.job]
         self.grants = self.grants.set(old.id.job, tuple(new if grant is old else grant for grant in held))
-        self._touch(old)
+        self._touch(self.nodes[old.placement.node].row)
 
     def _recount(self, record: NodeRecord) -> None:
         """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
@@ -205,13 +205,12 @@ class Holdings:
                     for grant in grants
                 ),
             )
-            for grant in grants:
-                self._touch(grant)
+            for row in {self.nodes[grant.placement.node].row for grant in grants}:
+                self._touch(row)
 
-    def _touch(self, grant: Grant) -> None:
+    def _touch(self, row: int) -> None:
         """Another list of the same residents: whoever remembers the row by it reads it again."""
-        row = self.nodes[grant.placement.node].row
-        self.residents = self.residents.set(row, tuple(held for held in self.residents[row]))
+        self.residents = self.residents.set(row, (*self.residents[row],))
 
     def _seat(self, placement: Placement) -> Seat:
         record = self.nodes.get(placement.node)
@@ -226,8 +225,9 @@ class Holdings:
 
     def _leave(self, grant: Grant) -> None:
         record = self.nodes[grant.placement.node]
-        others = tuple(held for held in self.residents[record.row] if held != grant.id)
-        self.residents = self.residents.set(record.row, others)
+        held = self.residents[record.row]
+        at = held.index(grant.id)
+        self.residents = self.residents.set(record.row, held[:at] + held[at + 1 :])
         if grant.seat is None:
             return
         if record.row in self.strained:

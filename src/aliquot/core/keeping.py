@@ -23,6 +23,8 @@ from aliquot.core.slices import Vector
 from aliquot.core.steps import Reserve, Unreserve
 
 Try = Callable[[], list[Seated] | None]
+KEPT_FOR_MS = 600_000
+"""What was cleared for a job is kept for it this long beyond the grace; then it is anybody's."""
 REFRESH_MS = 60_000
 """A reservation that stands is worked out anew after this long: room may be free earlier by now."""
 

@@ -8,9 +8,13 @@ It does not know who holds what: `World` does.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-from aliquot.core.columns import CHUNK, COMPUTE, NodeChunk, blank_chunk, copy_chunk
+import numpy as np
+
+from aliquot.core.columns import CHUNK, COMPUTE, DIMS, I32, NodeChunk, blank_chunk, copy_chunk
 from aliquot.core.grants import Seat, bits
+from aliquot.core.slices import Vector
 from aliquot.core.units import FULL
 
 Handles = tuple[NodeChunk, ...]
@@ -82,10 +86,10 @@ class Ledger:
             return False
         if seat.whole and int(chunk.idle[place]) & mask != mask:
             return False
-        left, (compute, memory, bandwidth) = chunk.left[place], seat.vector
+        vector = seat.vector
         for card in bits(mask):
-            have = left[card]
-            if have[0] < compute or have[1] < memory or have[2] < bandwidth:
+            compute, memory, bandwidth = chunk.left[place, card].tolist()
+            if compute < vector[0] or memory < vector[1] or bandwidth < vector[2]:
                 return False
         return all(
             cpu <= chunk.numa_cpu[place, at] and host <= chunk.numa_host[place, at]
@@ -103,28 +107,38 @@ class Ledger:
         """Give `seat` back on a row whose bookings do not exceed its capacity."""
         chunk, place = self.writable(seat.row)
         self._add(chunk, place, seat, 1)
+        if not seat.mask:
+            return
+        compute = chunk.left[place, :, COMPUTE].tolist()
         idle = 0
         for card in bits(seat.mask):
-            if chunk.left[place, card, COMPUTE] == FULL:
+            if compute[card] == FULL:
                 idle |= 1 << card
         if idle:
             chunk.idle[place] = int(chunk.idle[place]) | idle
 
-    @staticmethod
-    def _add(chunk: NodeChunk, place: int, seat: Seat, sign: int) -> None:
+    def _add(self, chunk: NodeChunk, place: int, seat: Seat, sign: int) -> None:
         if seat.cpu:
             chunk.cpu[place] += sign * seat.cpu
         if seat.host:
             chunk.host[place] += sign * seat.host
         if seat.mask:
-            left, (compute, memory, bandwidth) = chunk.left[place], seat.vector
-            for card in bits(seat.mask):
-                have = left[card]
-                have[0] += sign * compute
-                have[1] += sign * memory
-                have[2] += sign * bandwidth
+            left, taken = chunk.left[place], spread(seat.mask, seat.vector, self.cards)
+            if sign < 0:
+                np.subtract(left, taken, left)
+            else:
+                np.add(left, taken, left)
         for at, cpu, host in seat.numa:
             chunk.numa_cpu[place, at] += sign * cpu
             chunk.numa_host[place, at] += sign * host
         for edge, rate in seat.edges:
             chunk.traffic[place, edge] -= sign * rate
+
+
+@lru_cache(maxsize=1 << 12)
+def spread(mask: int, vector: Vector, cards: int) -> I32:
+    """[cards, DIMS] `vector` on the cards of `mask`, 0 on the others. Not to be written."""
+    table: I32 = np.zeros((cards, DIMS), np.int32)
+    table[list(bits(mask))] = vector
+    table.flags.writeable = False
+    return table

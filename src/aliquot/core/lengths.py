@@ -8,12 +8,15 @@ neither is known. None is unknown, never now and never for ever.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from aliquot.core.jobs import Job
-from aliquot.core.records import JobRecord
 from aliquot.core.settings import Settings, Source
 
-LengthOf = Callable[[JobRecord], int | None]
+if TYPE_CHECKING:  # records load arrays, and who only reads what a service says has no need of them
+    from aliquot.core.records import JobRecord
+
+LengthOf: TypeAlias = "Callable[[JobRecord], int | None]"
 
 
 def length_by(settings: Settings) -> LengthOf:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 
 import immutables
 
@@ -61,6 +62,46 @@ class Lines:
     def _note(self, queue: str) -> None:
         self._pending = None
         self._changed[queue] = None
+
+
+def compare_lines(
+    before: Sequence[QueueKey], after: Sequence[QueueKey]
+) -> tuple[list[QueueKey], list[QueueKey]]:
+    """(who stands only in `before`, who only in `after`), in order.
+
+    Runs that are equal are found by comparing slices of them, so it costs little where little changed.
+    """
+    gone: list[QueueKey] = []
+    come: list[QueueKey] = []
+    at = other = 0
+    while True:
+        run = _equal_run(before, at, after, other)
+        at, other = at + run, other + run
+        if at == len(before) or other == len(after):
+            gone += before[at:]
+            come += after[other:]
+            return gone, come
+        if before[at] < after[other]:
+            gone.append(before[at])
+            at += 1
+        else:
+            come.append(after[other])
+            other += 1
+
+
+def _equal_run(one: Sequence[QueueKey], at: int, two: Sequence[QueueKey], other: int) -> int:
+    """How many keys are the same from `at` and from `other` on."""
+    most = min(len(one) - at, len(two) - other)
+    if one[at : at + most] == two[other : other + most]:
+        return most
+    low, high = 0, most  # the first `low` are the same, of the first `high` one is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if one[at + low : at + middle] == two[other + low : other + middle]:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _take(keys: list[QueueKey], key: QueueKey) -> bool:

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from aliquot.core.again import Again
 from aliquot.core.charging import Flavour, narrowed
-from aliquot.core.clearing import Clearing
 from aliquot.core.closing import Closing
 from aliquot.core.defragging import gather
 from aliquot.core.grants import Seat
-from aliquot.core.hosting import as_units
 from aliquot.core.idling import judge_idle
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.joining import Joining, with_guests
-from aliquot.core.keeping import Keeper
+from aliquot.core.keeping import KEPT_FOR_MS, Keeper
 from aliquot.core.memo import Memo
 from aliquot.core.moving import Mover
-from aliquot.core.readiness import alike, hold_back
+from aliquot.core.readiness import alike, hold_back, may_refuse_alike
 from aliquot.core.records import Frozen, JobRecord
+from aliquot.core.restarting import Restarts
+from aliquot.core.searching import Searches
 from aliquot.core.seating import place_of, seat_all, seat_scattered
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.spotting import Spotting
 from aliquot.core.standing import is_overdue
 from aliquot.core.steps import Evict, Gate, Lack, Place, Plan, Resize, Step, Wait, Warn, Withdraw
-from aliquot.core.stretching import give_way, load_of, rested_ms, seat_elastic, stretch
+from aliquot.core.stretching import give_way, load_of, rested_ms, seat_elastic, seat_late, stretch
 from aliquot.core.turns import TreeTurns, Turns
-
-KEPT_FOR_MS = 600_000
-"""What was cleared for a job is kept for it this long beyond the grace; then it is anybody's."""
 
 STRETCHED_FOR = 16
 """Waiting jobs that elastic ones may be narrowed for in one plan."""
@@ -57,10 +54,10 @@ class Pass:
         self._keeper = Keeper(self._desk, now)
         self._again = again(self._desk, self._keeper, self._turns, explained)
         self._closing = Closing(self._desk, now)
-        self._clearing: Clearing | None = None
+        self._restarts = Restarts(self._desk, self._keeper, self._closing, now)
+        self._searches = Searches(self._desk, now)
         self._joining = Joining(self._desk, now)
         self._spotting = Spotting(world, settings.spot_cap, now)
-        self._cleared = 0
         self._gathered = 0
         self._refused: set[tuple[object, ...]] = set()  # what no job can start with in this pass
         self._changed: set[JobId] = set()
@@ -81,7 +78,9 @@ class Pass:
             job = record.job
             free = not (record.waits_for or record.not_before_ms or job.array or record.doomed)
             held = None if free else hold_back(record, self._world, self._now, self._arrays)
-            if held is not None:
+            if record.resizing is not None and self._keeper.is_firm(job.id):
+                self._claim(record)
+            elif held is not None:
                 self._hold_back(record, held)
             elif self._refused and alike(record.job) in self._refused and not self._turns.is_closed:
                 self._steps.append(Wait(record.job.id, Gate.FIT))
@@ -90,7 +89,6 @@ class Pass:
                 self._steps.append(Wait(record.job.id, Gate.ORDER))
                 self._turns.pass_over(record)
             elif self._keeper.is_firm(record.job.id):
-                self._closing.shut_for(record)
                 self._claim(record)
             else:
                 self._turn(record)
@@ -98,11 +96,15 @@ class Pass:
         self._steps.extend(self._keeper.lapsed())
         self._judge_idle()
         # 9. elastic jobs
-        stretched = stretch(self._desk, self._now, self._blocked_first, self._start_late, self._is_stopped)
-        self._steps.extend(stretched)
+        late = (self._blocked_first, self._start_late)
+        shared = self._restarts.change(
+            lambda is_fixed: stretch(self._desk, self._now, *late, is_fixed), self._is_stopped
+        )
+        self._steps.extend(shared)
         # 10. tidy
         if self._closing.is_empty:
             self._steps.extend(self._mover.tidy())
+        self._steps.extend(self._searches.steps())
         self._wake_for_time()
         return Plan(self._world.version, tuple(self._steps), self._wake)
 
@@ -120,6 +122,7 @@ class Pass:
         self._note_wake(None if self._turns.budgets is None else self._turns.budgets.spent_ms())
         self._note_wake(self._closing.wake_ms(waits=bool(self._world.pending)))
         self._note_wake(self._joining.again_ms(self._steps))
+        self._note_wake(self._searches.wake_ms())
         self._note_wake(self._spotting.again_ms)
         self._note_wake(rested_ms(self._world, self._settings.elastic, self._now))
 
@@ -139,9 +142,9 @@ class Pass:
         if capped is not None:
             self._hold_back(record, capped)
             return
-        key = None if self._may_clear() else self._again.key(record, flavour)
+        key = None if self._searches.may(record) else self._again.key(record, flavour)
         if key is not None and self._again.is_refused(key):
-            self._steps.append(Wait(record.job.id, Gate.FIT))
+            self._steps.append(Wait(record.job.id, Gate.FIT, unsearched=self._is_put_off(record)))
             if not self._turns.hold(record):
                 self._turns.pass_over(record)
             return
@@ -237,10 +240,13 @@ class Pass:
         """Whether elastic jobs give way, before anybody is stopped."""
 
         def place(_: JobRecord) -> Step | None:
-            seated = seat_all(self._desk, job)
+            seated = seat_late(self._desk, job)
             return None if seated is None else place_of(self._desk, record, seated)
 
-        steps = give_way(self._desk, self._now, record, place, self._is_stopped)
+        def narrower(is_fixed: Callable[[JobId], bool]) -> list[Step]:
+            return give_way(self._desk, self._now, record, place, is_fixed)
+
+        steps = self._restarts.change(narrower, self._is_stopped, record.job.id)
         if not steps:
             return False
         self._steps.extend(steps)
@@ -253,7 +259,7 @@ class Pass:
         flavour = self._turns.flavour(record)
         if isinstance(flavour, Lack):
             return None
-        seated = seat_all(self._desk, narrowed(record.job, flavour.model))
+        seated = seat_late(self._desk, narrowed(record.job, flavour.model))
         if seated is None:
             return None
         self._turns.charge(record, flavour)
@@ -261,21 +267,21 @@ class Pass:
 
     def _is_stopped(self, job: JobId) -> bool:
         """Whether a running job is stopped by this plan, or was changed by it already."""
-        return job in self._changed or (self._clearing is not None and self._clearing.is_taken(job))
+        return job in self._changed or self._searches.is_taken(job)
 
     def _bar(self, moved: Iterable[JobId]) -> None:
         """What was moved in this plan is neither stopped nor changed again."""
-        for job in moved:
-            self._changed.add(job)
-            if self._clearing is not None:
-                self._clearing.bar(job)
+        jobs = tuple(moved)
+        self._changed.update(jobs)
+        self._searches.bar(jobs)
 
     def _claim(self, record: JobRecord) -> None:
         """Start on what was cleared for the job, or wait for those who still hold it."""
+        self._closing.shut_for(record)
         seats = self._keeper.try_kept(record)
         if seats is not None:
             self._start(record, self._any_flavour(record), [Seated(seat, 0.0, ()) for seat in seats])
-        elif self._keeper.is_ending(record):
+        elif record.resizing is None and self._keeper.is_ending(record):
             self._turns.admit(record, self._any_flavour(record))
             self._steps.append(Wait(record.job.id, Gate.RELEASE))
         else:
@@ -287,25 +293,23 @@ class Pass:
         flavour = self._turns.flavour(record)
         return self._turns.first_flavour(record) if isinstance(flavour, Lack) else flavour
 
-    def _may_clear(self) -> bool:
-        """Whether it is still looked for others to stop."""
-        rules = self._settings.preemption
-        return rules is not None and self._cleared < rules.per_plan
+    def _is_put_off(self, record: JobRecord) -> bool:
+        """Whether it is looked for others to stop for it in a later plan, and not in this one."""
+        if not self._searches.puts_off(record):
+            return False
+        self._searches.put_off(record)
+        return True
 
     def _clear(self, record: JobRecord, flavour: Flavour | None) -> bool:
         """Whether others are stopped for the job; what they hold is kept for it from now on."""
         rules = self._settings.preemption
-        if rules is None or not self._may_clear():
+        if rules is None or not self._searches.may(record):
             return False
         self._closing.shut_for(record)
-        if self._clearing is None:
-            tree, book = None, None
-            if isinstance(self._turns, TreeTurns) and not rules.across_queues:
-                tree, book = self._turns.standing.tree, self._turns.standing.book
-            self._clearing = Clearing(self._desk, as_units(self._world), rules, tree, book, self._now)
-            self._bar(tuple(self._changed))
-        self._cleared += 1
-        cleared = self._clearing.clear(record, flavour)
+        tree, book = None, None
+        if isinstance(self._turns, TreeTurns) and not rules.across_queues:
+            tree, book = self._turns.standing.tree, self._turns.standing.book
+        cleared = self._searches.clear(record, flavour, tree, book)
         if cleared is None or not cleared.victims:
             return False
         seats = tuple(seat.seat for seat in cleared.seats)
@@ -331,7 +335,9 @@ class Pass:
             self._note_wake(lack.renews_ms)  # money comes back to nobody before that
         elif rules is not None and not rules.across_queues and self._clear(record, None):
             return
-        self._steps.append(Wait(record.job.id, Gate.QUOTA, lack=lack))
+        across = rules is None or rules.across_queues
+        put_off = lack.renews_ms is None and not across and self._is_put_off(record)
+        self._steps.append(Wait(record.job.id, Gate.QUOTA, lack=lack, unsearched=put_off))
         if self._turns.is_strict(record):
             self._turns.close(record)
         elif lack.renews_ms is not None and lack.have:
@@ -352,27 +358,19 @@ class Pass:
             self._blocked_first.append(record)
         gate = Gate.RESERVATION if fenced else Gate.FIT
         until = self._keeper.shadow_of(record.job.id)
-        self._steps.append(Wait(record.job.id, gate, until_ms=until, fenced=fenced))
+        put_off = not fenced and self._is_put_off(record)
+        self._steps.append(Wait(record.job.id, gate, until_ms=until, fenced=fenced, unsearched=put_off))
         if self._turns.is_strict(record):
             self._turns.close(record)
         elif not self._turns.hold(record):
-            if self._may_skip_alike(record):
+            nothing_kept = self._keeper.is_empty and self._closing.is_empty
+            if nothing_kept and may_refuse_alike(record.job, self._settings):
                 self._refused.add(alike(record.job))
                 self._turns.pass_over_alike(record)
             else:
                 self._drop_hopeless(record, job)
                 self._turns.pass_over(record)
                 self._passed = record
-
-    def _may_skip_alike(self, record: JobRecord) -> bool:
-        """Whether jobs like this one, behind it in its queue, cannot start in this pass either."""
-        rules, job = self._settings, record.job
-        plain = rules.backfill is None and rules.preemption is None and rules.defrag is None
-        plain = plain and (rules.colocation is None or job.together is None)
-        movable = rules.rescue.share > 0 or (rules.scatter and job.scatter) or job.elastic is not None
-        kept = not (self._keeper.is_empty and self._closing.is_empty)
-        whole = job.least == len(job.members) and not job.is_sited
-        return plain and not movable and whole and not kept
 
     def _drop_hopeless(self, record: JobRecord, job: Job) -> None:
         """Once reservations are out, those like a job for which there is no room at all need no turn."""

@@ -25,6 +25,7 @@ from aliquot.core.nearness import wait_for_nearness
 from aliquot.core.passing import Pass
 from aliquot.core.readiness import hold_back
 from aliquot.core.records import Frozen
+from aliquot.core.restarting import with_restarts
 from aliquot.core.seating import largest_first
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk
@@ -42,7 +43,7 @@ def plan(world: Frozen, settings: Settings, now: int, memo: Memo, *, explained: 
     elastic, idle = world.elastic and settings.elastic, world.idle and settings.idling
     if not (world.pending or elastic or idle or is_watched(world.closures, now) or has_stops(settings)):
         return Plan(world.version)
-    return Pass(world, settings, now, memo, explained).run()
+    return with_restarts(Pass(world, settings, now, memo, explained).run(), settings)
 
 
 def explain_wait(
@@ -73,7 +74,8 @@ def explain_wait(
         if desk.never(missing) or _outgrows(desk, job):
             return Wait(job_id, Gate.NEVER, reasons)
         gate, short = look_closer(desk, job, missing, seated, reasons)
-        return Wait(job_id, gate, reasons, until_ms=None if said is None else said.until_ms, short=short)
+        until, put_off = (None, False) if said is None else (said.until_ms, said.unsearched)
+        return Wait(job_id, gate, reasons, until_ms=until, short=short, unsearched=put_off)
     desk.rollback(mark)
     near = wait_for_nearness(desk, job, None if said is None else said.until_ms)
     if near is not None:

@@ -172,7 +172,23 @@ def _check_numbers(queue: Queue) -> None:
         if quota.resource in seen:
             raise SpecError(f"two quotas for {quota.resource}", field=where, value=str(quota.resource))
         seen.add(quota.resource)
+        if queue.name == POOL:
+            _check_pool(quota, f"{where}.{quota.resource}")
         _check_quota(quota, f"{where}.{quota.resource}")
+
+
+def _check_pool(quota: Quota, where: str) -> None:
+    """The pool has a nominal and nobody above it: any other limit of it would be read and never obeyed."""
+    for name in ("borrowing", "lending", "maximum"):
+        limit = getattr(quota, name)
+        if limit is not None:
+            word = limit.value if isinstance(limit, Unlimited) else limit
+            raise SpecError(
+                f"the pool itself has no {name}, as there is nobody above it",
+                field=f"{where}.{name}",
+                value=word,
+                hint="its nominal is all that may be used; leave the rest out",
+            )
 
 
 def _check_quota(quota: Quota, where: str) -> None:

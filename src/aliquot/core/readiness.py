@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aliquot.core.jobs import Job
 from aliquot.core.records import Frozen, JobRecord
+from aliquot.core.settings import Settings
 from aliquot.core.steps import Gate, Wait, Withdraw
 
 
@@ -30,3 +31,14 @@ def alike(job: Job) -> tuple[object, ...]:
     """Jobs for which this is equal fit in the same places."""
     how = (job.scatter, job.spread, job.elastic, job.minimum, job.groups, job.wish, job.together)
     return (job.members, *how)
+
+
+def may_refuse_alike(job: Job, rules: Settings) -> bool:
+    """Whether jobs like `job`, for which there is no room, cannot start in the same pass either.
+
+    Where nothing is kept from some of them and not from others.
+    """
+    plain = rules.backfill is None and rules.preemption is None and rules.defrag is None
+    plain = plain and (rules.colocation is None or job.together is None)
+    movable = rules.rescue.share > 0 or (rules.scatter and job.scatter) or job.elastic is not None
+    return plain and not movable and job.least == len(job.members) and not job.is_sited

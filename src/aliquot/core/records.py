@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import immutables
 import msgspec
+from msgspec.structs import replace
 
 from aliquot.core.company import Groups
 from aliquot.core.decay import Account
-from aliquot.core.events import Evicting
+from aliquot.core.events import Evicting, Resizing, Searched, Tidied
 from aliquot.core.grants import Grant, Placement, Seat
 from aliquot.core.ids import CardId, GrantId, JobId, NodeId
 from aliquot.core.inventory import Node, NodeKind
@@ -40,6 +41,24 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     doomed: JobId | None = None  # the job whose end made it impossible that this one starts
     asked: tuple[Asked, ...] = ()  # what this attempt is charged for
     guess_ms: int | None = None  # what jobs like it ran, as known when it was submitted
+    resizing: Resizing | None = None  # it is being stopped to go on at another width, or waits to go on
+    resizes: int = 0  # how often it was started anew for that
+
+    @property
+    def spared(self) -> int:
+        """Attempts that were ended by no fault of the job."""
+        return self.evictions + self.resizes
+
+    @property
+    def grace_ms(self) -> int:
+        """What an attempt that is being stopped for others, or for another width, has left to it in all."""
+        why = self.evicting or self.resizing
+        return 0 if why is None else why.grace_ms
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether an attempt that is being stopped is not the job's last, however it ends."""
+        return (self.evicting or self.resizing) is not None
 
     @property
     def is_wanted(self) -> bool:
@@ -114,6 +133,34 @@ class Tally(msgspec.Struct, frozen=True):
     moved: int = 0
     moves_ms: tuple[int, ...] = ()  # when the moves of the last hour were made
     tidied: int = 0  # the `asked_milli` at which grants were last tidied
+    round: Round | None = None  # of searches for others to stop, where one plan is not enough for all
+
+    def after(self, event: Tidied | Searched, version: int) -> Tally:
+        """Once `event` is folded, by which the world came to be of `version`."""
+        if isinstance(event, Tidied):
+            return replace(self, tidied=event.asked_milli)
+        if event.over:
+            return replace(self, round=None)
+        now = self.round or Round(event.at, version - 1)
+        again = replace(now, searches=now.searches + 1, jobs=(*now.jobs, *event.jobs))
+        return replace(self, round=again)
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A round of searches: begun at `since_ms`, in vain so far for `jobs` and those like them.
+
+    `events` that were no part of it had happened when it began; with `searches` of its own the world's
+    version says whether anything else has since.
+    """
+
+    since_ms: int
+    events: int
+    searches: int = 0
+    jobs: tuple[JobId, ...] = ()
+
+    def is_alone(self, version: int) -> bool:
+        """Whether nothing else has happened since it began, in a world of `version`."""
+        return version == self.events + self.searches
 
 
 class Frozen(msgspec.Struct, frozen=True):

@@ -129,8 +129,9 @@ class Preemption(msgspec.Struct, frozen=True):
     most_victims: int = 4096
     most_evictions: int = 5  # of one job; then only a higher tier may stop it
     again_milli: int = 500  # what an earlier eviction adds to a victim's cost, milli of its cards for an hour
-    per_plan: int = 64  # beneficiaries looked at in one plan
+    per_plan: int = 64  # beneficiaries looked at in one plan; the others come first in the next
     shrink: bool = True  # gangs above their minimum and elastic jobs may go on narrower instead
+    work: int = 150_000  # candidates looked at for beneficiaries in one plan, in all, as `room.effort` counts
 
 
 class ElasticRules(msgspec.Struct, frozen=True):
@@ -231,6 +232,7 @@ class Settings(msgspec.Struct, frozen=True):
     objectives: Objectives | None = None  # None: nobody weighed them; else what the values above follow from
     slices: tuple[SliceClass, ...] = ()
     engine: str = "numba"  # or "python": the plain twins, for small sites
+    resizes_in_place: bool = True  # as the engine can: False: a job changes its width by stop and restart
 
     @property
     def past_half_life_ms(self) -> int:

@@ -13,6 +13,7 @@ from aliquot.core.decay import Account, level_at
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lengths import length_by
+from aliquot.core.lines import compare_lines
 from aliquot.core.promise import due_ms
 from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, size_of
@@ -102,20 +103,17 @@ class Standing:
                 self.lineup.enter(waiting._replace(tier=_tier(record.job, firm)))
         self._firm = firm
         changed = [queue for queue, line in world.waiting.items() if self._lines.get(queue) is not line]
-        gone = [queue for queue in self._lines if queue not in world.waiting]
-        for queue in gone:
+        for queue in [queue for queue in self._lines if queue not in world.waiting]:
             for key in self._lines.pop(queue):
                 self.lineup.leave(key[3])
         for queue in sorted(changed):
             before, after = self._lines.get(queue, ()), world.waiting[queue]
             self._lines[queue] = after
-            old, new = set(before), set(after)
-            for key in before:
-                if key not in new:
-                    self.lineup.leave(key[3])
-            for key in after:
-                if key not in old:
-                    self._enter(world.jobs[key[3]])
+            gone, come = compare_lines(before, after)
+            for key in gone:
+                self.lineup.leave(key[3])
+            for key in come:
+                self._enter(world.jobs[key[3]])
 
     def _enter(self, record: JobRecord) -> None:
         job, settings = record.job, self.settings

@@ -175,7 +175,8 @@ class Resize(msgspec.Struct, frozen=True):
     """Let a running job go on with `placements`: all it will hold, wider or narrower than now.
 
     An elastic job, or a gang that has more members than its minimum. Where it gives way to `for_job`: from
-    width `was` to `width`, and `cost_ms` is what that loses, in milliseconds of one whole card.
+    width `was` to `width`, and `cost_ms` is what that loses, in milliseconds of one whole card. With
+    `restart` it goes on in another attempt, once this one has ended within `grace_ms`; see `events.Resizing`.
     """
 
     job: JobId
@@ -185,6 +186,8 @@ class Resize(msgspec.Struct, frozen=True):
     was: int = 0
     width: int = 0
     cost_ms: int = 0
+    restart: bool = False
+    grace_ms: int = 0
 
 
 class Warn(msgspec.Struct, frozen=True):
@@ -198,20 +201,26 @@ class Kill(msgspec.Struct, frozen=True):
     """End the processes of an attempt. Derived from a recorded intent, so it may be repeated.
 
     After a warning they have `grace_ms` to save what they can; 0: the engine's own grace for cancelled jobs.
+    `evicted` for others, or `resized`: to go on at another width at once.
     """
 
     job: JobId
     attempt: int
     grace_ms: int = 0
     evicted: bool = False
+    resized: bool = False
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Start an attempt on what it was granted. Derived from a recorded grant, so it may be repeated."""
+    """Start an attempt on what it was granted. Derived from a recorded grant, so it may be repeated.
+
+    `spared`: how many attempts before it were ended by no fault of the job, but for others or another width.
+    """
 
     job: JobId
     attempt: int
     placements: tuple[Placement, ...]
+    spared: int = 0
 
 
 class Lack(msgspec.Struct, frozen=True):
@@ -303,6 +312,7 @@ class Wait(msgspec.Struct, frozen=True):
     room: SpotRoom | None = None  # for SPOT
     fenced: tuple[Fenced, ...] = ()  # for RESERVATION, where windows and not other jobs hold it
     near: Near | None = None  # for TOPOLOGY between nodes, and NEVER where no domain is large enough
+    unsearched: bool = False  # whether anybody could be stopped for it is looked at in a later plan
 
 
 class Tidy(msgspec.Struct, frozen=True):
@@ -311,10 +321,17 @@ class Tidy(msgspec.Struct, frozen=True):
     asked_milli: int
 
 
+class Search(msgspec.Struct, frozen=True):
+    """Others to stop were looked for, in vain, for `jobs`; `over`: the round is. See `events.Searched`."""
+
+    jobs: tuple[JobId, ...]
+    over: bool = False
+
+
 Work = Start | Kill | Move | Resize
 """What an engine is told to do, derived from recorded intents."""
 
-Step = Place | Move | Reserve | Unreserve | Evict | Withdraw | Warn | Resize | Kill | Wait | Tidy
+Step = Place | Move | Reserve | Unreserve | Evict | Withdraw | Warn | Resize | Kill | Wait | Tidy | Search
 
 
 class Plan(msgspec.Struct, frozen=True):

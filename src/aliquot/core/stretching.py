@@ -57,6 +57,11 @@ def seat_elastic(desk: Desk, job: Job, load_milli: int) -> list[Seated] | None:
     return None
 
 
+def seat_late(desk: Desk, job: Job) -> list[Seated] | None:
+    """Seats on what others have given up for it; an elastic job at the widest width it uses well enough."""
+    return seat_all(desk, job) if job.elastic is None else seat_elastic(desk, job, 0)
+
+
 def load_of(desk: Desk) -> int:
     """Cards that somebody holds, of all that may be used, in milli."""
     usable = idle = 0
@@ -176,9 +181,18 @@ def _shares(
     for record in waiting:
         asked = sum(request.cards for request in record.job.members)
         if asked:
-            jobs.append(ElasticJob((asked,), (1000.0,)))
+            jobs.append(_as_waiting(record.job, asked))
     cards = share_cards(jobs, held + _idle(desk), rules)
     return [given // job.unit for given, job in zip(cards, running, strict=False)]
+
+
+def _as_waiting(job: Job, asked: int) -> ElasticJob:
+    """A job that starts with all `asked` cards, or an elastic one that starts with those of any width."""
+    if job.elastic is None:
+        return ElasticJob((asked,), (1000.0,))
+    unit = max(1, job.members[0].cards) if len(job.members) > 1 else 1
+    sizes = tuple(width * unit for width in job.elastic.widths)
+    return ElasticJob(sizes, tuple(float(speed) for speed in job.elastic.speeds_milli))
 
 
 def _idle(desk: Desk) -> int:

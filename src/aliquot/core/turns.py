@@ -16,7 +16,7 @@ from aliquot.core.charging import (
 )
 from aliquot.core.ids import JobId
 from aliquot.core.queueing.order import Tier, Waiting, tier_of
-from aliquot.core.queueing.quota import Shortage, available, find_shortage, fits
+from aliquot.core.queueing.quota import available, fits, lacking_node
 from aliquot.core.queueing.tree import ROOT
 from aliquot.core.queues import Discipline, Resource, quotas_of
 from aliquot.core.records import Frozen, JobRecord
@@ -205,35 +205,37 @@ class TreeTurns:
         flavours = self.standing.flavours(record.job)
         if not self._quotas:
             return flavours[0]
-        left = self._left.setdefault(waiting.leaf, {})
+        lacking: list[tuple[int, int]] = []  # of each flavour, the slot and the amount that are too much
         for flavour in flavours:
-            for slot, amount in flavour.charge:
-                if slot not in left:
-                    left[slot] = available(self._book, waiting.leaf, slot)
-                if amount > left[slot]:
-                    break
-            else:
+            lack = self._too_much(waiting.leaf, flavour)
+            if lack is None:
                 return flavour
-        shortage = find_shortage(self._book, waiting.leaf, flavours[0].charge)
-        if shortage is None:
+            lacking.append(lack)
+        slot, need = lacking[0]
+        have = self._left[waiting.leaf][slot]
+        node, tree = lacking_node(self._book, waiting.leaf, slot, have), self.standing.tree
+        if node == ROOT and self._is_mere_room(slot, need, waiting):
             return flavours[0]
-        if shortage.node == ROOT and self._is_mere_room(shortage, waiting):
-            return flavours[0]
-        name = self.standing.tree.names[shortage.node]
-        beyond = tier_of(self._book, waiting) is Tier.BORROWING and self._may_borrow(shortage)
-        return Lack(shortage.resource, shortage.need, shortage.have, name, beyond)
+        may_borrow = node == ROOT or tree.headroom[node][slot] > 0  # if it were not lent already
+        beyond = may_borrow and tier_of(self._book, waiting) is Tier.BORROWING
+        return Lack(tree.resources[slot], need, have, tree.names[node], beyond)
 
-    def _may_borrow(self, shortage: Shortage) -> bool:
-        """Whether more could come from above, or from others, if it were not lent already."""
-        tree = self.standing.tree
-        return shortage.node == ROOT or tree.headroom[shortage.node][tree.slot[shortage.resource]] > 0
+    def _too_much(self, leaf: int, flavour: Flavour) -> tuple[int, int] | None:
+        """The first (slot, amount) of the charge that is more than `leaf` may still take."""
+        left = self._left.setdefault(leaf, {})
+        for slot, amount in flavour.charge:
+            have = left.get(slot)
+            if have is None:
+                have = left[slot] = available(self._book, leaf, slot)
+            if amount > have:
+                return slot, amount
+        return None
 
-    def _is_mere_room(self, shortage: Shortage, waiting: Waiting) -> bool:
+    def _is_mere_room(self, slot: int, need: int, waiting: Waiting) -> bool:
         """Whether the pool is only full: it lends all it has, and nobody with a better claim waits."""
-        tree, slot = self.standing.tree, self.standing.tree.slot[shortage.resource]
-        left = tree.entitled[ROOT][slot] - self._book.total[ROOT][slot]
+        left = self.standing.tree.entitled[ROOT][slot] - self._book.total[ROOT][slot]
         held_for_others = self._holds and tier_of(self._book, waiting) > Tier.OWN
-        return left < shortage.need and not held_for_others
+        return left < need and not held_for_others
 
     def first_flavour(self, record: JobRecord) -> Flavour:
         """The first way to charge it."""
@@ -241,7 +243,9 @@ class TreeTurns:
 
     def admit(self, record: JobRecord, flavour: Flavour) -> None:
         """It starts: its queue is charged in the book of this pass."""
-        self._lineup.admit(self._lineup.jobs[record.job.id]._replace(charge=flavour.charge))
+        waiting = self._lineup.jobs[record.job.id]
+        alike = waiting.charge == flavour.charge
+        self._lineup.admit(waiting if alike else waiting._replace(charge=flavour.charge))
         self.budgets.take(record, flavour.model)
 
     def charge(self, record: JobRecord, flavour: Flavour) -> None:

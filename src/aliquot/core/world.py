@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from aliquot.core import lifecycle
 from aliquot.core.accounts import Accounts, ask_of
+from aliquot.core.afresh import next_attempt
 from aliquot.core.closures import Closures
 from aliquot.core.edges import Edges, Freed
 from aliquot.core.events import (
@@ -33,6 +34,8 @@ from aliquot.core.events import (
     NodeLost,
     Reserved,
     Resized,
+    Resizing,
+    Searched,
     Started,
     StartRefused,
     Stopping,
@@ -55,9 +58,6 @@ from aliquot.core.settings import HOUR_MS
 from aliquot.core.spending import Spending
 from aliquot.core.steps import Kill, Move, Resize, Start, Work
 from aliquot.core.units import FULL
-
-BACKOFF_MS = 1000
-BACKOFF_DOUBLINGS = 6
 
 
 class World(Holdings):
@@ -133,11 +133,10 @@ class World(Holdings):
             record = self.jobs[job_id]
             if record.phase is Phase.STARTING:
                 placements = tuple(grant.placement for grant in self.grants[job_id])
-                steps.append(Start(job_id, record.attempt, placements))
+                steps.append(Start(job_id, record.attempt, placements, record.spared))
             else:
-                evicting = record.evicting
-                grace = 0 if evicting is None else evicting.grace_ms
-                steps.append(Kill(job_id, record.attempt, grace, evicting is not None))
+                evicted, resized = record.evicting is not None, record.resizing is not None
+                steps.append(Kill(job_id, record.attempt, record.grace_ms, evicted, resized))
         for job_id in self._owed_sizes:
             placements = tuple(grant.placement for grant in self.grants[job_id])
             steps.append(Resize(job_id, self.jobs[job_id].attempt, placements))
@@ -174,7 +173,7 @@ class World(Holdings):
             return
         asked = self._asked(record.job, event.placements)
         at = event.at
-        fields = {"asked": asked, "granted_ms": at, "resized_ms": at}
+        fields = {"asked": asked, "granted_ms": at, "resized_ms": at, "resizing": None}
         self._turn(event.job, event.attempt, News.GRANTED, at, **fields)
         self._make_way(event)
         self._seat_members(event.job, event.attempt, event.placements, GrantState.ASSUMED)
@@ -223,6 +222,14 @@ class World(Holdings):
         self.jobs = self.jobs.set(event.job, replace(record, asked=asked, resized_ms=event.at))
         self._owed_sizes[event.job] = None
 
+    def _resizing(self, event: Resizing) -> None:
+        record = self.jobs.get(event.job)
+        if record is None or record.phase is not Phase.RUNNING:
+            return
+        if self._turn(event.job, event.attempt, News.EVICTED, event.at, resizing=event):
+            self._owed[event.job] = None
+            self._keep(Kept(event.job, event.placements, event.at, event.at, firm=True))
+
     def _started(self, event: Started) -> None:
         if event.job in self._owed_sizes and self.jobs[event.job].attempt == event.attempt:
             del self._owed_sizes[event.job]
@@ -263,11 +270,16 @@ class World(Holdings):
         record = self.jobs.get(event.job)
         if record is None or record.phase is not Phase.PENDING:
             return
-        kept = Kept(event.job, event.placements, event.from_ms, event.at, event.until_ms, event.firm)
-        at = next((at for at, old in enumerate(self.kept) if old.job == event.job), len(self.kept))
+        self._keep(Kept(event.job, event.placements, event.from_ms, event.at, event.until_ms, event.firm))
+
+    def _keep(self, kept: Kept) -> None:
+        at = next((at for at, old in enumerate(self.kept) if old.job == kept.job), len(self.kept))
         self.kept = (*self.kept[:at], kept, *self.kept[at + 1 :])
 
     def _unreserved(self, event: Unreserved) -> None:
+        record = self.jobs.get(event.job)
+        if record is not None and record.resizing is not None and record.phase is Phase.PENDING:
+            self.jobs = self.jobs.set(event.job, replace(record, resizing=None))
         self._open_up(event.job)
 
     def _open_up(self, job: JobId) -> None:
@@ -282,8 +294,8 @@ class World(Holdings):
     def _epoch(self, event: EpochBegan) -> None:
         self.epoch = Epoch(event.number, event.seed, event.mix)
 
-    def _tidied(self, event: Tidied) -> None:
-        self.tally = replace(self.tally, tidied=event.asked_milli)
+    def _looked_over(self, event: Tidied | Searched) -> None:
+        self.tally = self.tally.after(event, self.version)
 
     def _turn(self, job_id: JobId, attempt: int, news: News, at: int, **more: Any) -> bool:
         """Move a job to its next phase and its grants with it; False where the table has no such move.
@@ -296,8 +308,8 @@ class World(Holdings):
         after = lifecycle.next_phase(record.phase, news)
         if after is None:
             return False
-        if record.evicting is not None and after is Phase.FAILED:
-            after = Phase.PENDING  # it was stopped for others, it did not fail
+        if record.goes_on and after is Phase.FAILED:
+            after = Phase.PENDING  # it was stopped for others, or to go on at another width: it did not fail
         if record.cancelled and after is Phase.PENDING:
             after = Phase.CANCELLED
         if record.phase is Phase.PENDING:
@@ -317,6 +329,8 @@ class World(Holdings):
         if after is Phase.PENDING:
             self._requeue(record, news, at)
         else:
+            if record.resizing is not None:
+                self._open_up(job_id)
             self.jobs = self.jobs.delete(job_id)
             for freed in self.edges.end(job_id, succeeded=after is Phase.SUCCEEDED):
                 self._let_go(freed)
@@ -344,20 +358,8 @@ class World(Holdings):
 
     def _requeue(self, record: JobRecord, news: News, at: int) -> None:
         """Back to the queue as a new attempt, with its first submit time."""
-        refusals = record.refusals + 1 if news is News.REFUSED else 0
-        wait = BACKOFF_MS * 2 ** min(refusals - 1, BACKOFF_DOUBLINGS) if refusals else 0
-        self.jobs = self.jobs.set(
-            record.job.id,
-            JobRecord(
-                record.job,
-                attempt=record.attempt + 1,
-                since_ms=at,
-                not_before_ms=at + wait,
-                refusals=refusals,
-                evictions=record.evictions + (record.evicting is not None),
-                guess_ms=record.guess_ms,
-            ),
-        )
+        is_kept = record.resizing is not None and any(kept.job == record.job.id for kept in self.kept)
+        self.jobs = self.jobs.set(record.job.id, next_attempt(record, news, at, is_kept=is_kept))
         self.lines.enter(record.job)
 
     def _free(self, job_id: JobId) -> None:
@@ -379,6 +381,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     Granted: World._granted,
     Moved: World._moved,
     Resized: World._resized,
+    Resizing: World._resizing,
     Started: World._started,
     StartRefused: World._refused,
     Stopping: World._stopping,
@@ -389,7 +392,8 @@ _APPLY: dict[type, Callable[..., None]] = {
     Unreserved: World._unreserved,
     Ended: World._ended,
     EpochBegan: World._epoch,
-    Tidied: World._tidied,
+    Tidied: World._looked_over,
+    Searched: World._looked_over,
     WindowMade: lambda world, event: world.closures.make(event, world, world.version),
     WindowCancelled: lambda world, event: world.closures.cancel(event),
 }

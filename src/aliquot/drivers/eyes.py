@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from aliquot.core.errors import DriverError
 from aliquot.core.health import Process, Reading
 from aliquot.core.ids import CardId, JobId
 from aliquot.drivers.nvml.readings import CardSample, ComputeMode, Found, Inventory, Watch
 
-MODES_S: Final = 60.0  # how often it is asked how cards are set, which costs more than a sample
+MODES_S: Final = 10.0  # how often it is asked how cards are set, which costs more than a sample
 _EXCLUSIVE: Final = {ComputeMode.EXCLUSIVE_PROCESS, ComputeMode.EXCLUSIVE_THREAD}
 
 
@@ -38,8 +40,8 @@ class CardEyes:
         if time.monotonic() - self._asked > self._modes_s:
             self._asked = time.monotonic()
             detection = self._inventory.detect()
-            if isinstance(detection, Found) and _uuids(detection) == _uuids(self._found):
-                self._found = detection
+            if isinstance(detection, Found):
+                self._found = _renewed(self._found, detection)
         readings = {sample.uuid: self._reading(sample) for sample in self._inventory.sample(at).cards}
         all_ = [readings.get(card) or Reading(card, lost=True) for card in _uuids(self._found)]
         lost = frozenset(reading.card for reading in all_ if reading.lost)
@@ -74,6 +76,12 @@ class CardEyes:
                 for one in sample.processes
             )
         return Reading(sample.uuid, sample.used_mib, sample.gpu_percent, processes, sample.lost)
+
+
+def _renewed(found: Found, fresh: Found) -> Found:
+    """The same cards as they are set now; one that cannot be read keeps what was known of it."""
+    known = {card.uuid: card for card in fresh.cards}
+    return msgspec.structs.replace(found, cards=tuple(known.get(card.uuid, card) for card in found.cards))
 
 
 def _uuids(found: Found) -> tuple[CardId, ...]:

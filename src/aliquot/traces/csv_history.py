@@ -24,6 +24,7 @@ MOST_CARDS: Final = 100_000
 NO_DURATION: Final = "without a run time"
 NO_CARDS: Final = "without a number of cards"
 NO_CARD: Final = "with no card"
+NO_LIMIT: Final = "unlimited"
 NO_SUBMIT: Final = "without a submit time"
 
 
@@ -52,8 +53,8 @@ def read_csv_history(path: Path, columns: HistoryColumns) -> Table:
 def _check_columns(path: Path, columns: HistoryColumns, row: Row) -> None:
     said = (
         columns.submit, columns.cards, columns.id, columns.start, columns.end, columns.duration,
-        columns.estimate, columns.nodes, columns.memory, columns.model, columns.queue, columns.user,
-        columns.priority,
+        columns.estimate, columns.limit, columns.nodes, columns.memory, columns.model, columns.queue,
+        columns.user, columns.priority,
     )  # fmt: skip  # one name a word
     for column in said:
         if column is not None and column not in row:
@@ -104,6 +105,7 @@ class _Cells:
             user=self._word(columns.user),
             priority=self._read(columns.priority, int, "a whole number"),
             estimate_ms=self._duration(columns.estimate, columns.estimate_unit),
+            limit_ms=self._limit(),
         )
 
     def _ran(self, started: int | None) -> int | None:
@@ -123,6 +125,19 @@ class _Cells:
 
     def _duration(self, column: str | None, unit: str) -> int | None:
         return self._read(column, lambda text: parse_duration(text, unit))
+
+    def _limit(self) -> int | None:
+        """None where there is none, or it is unknown. Raises DocumentError."""
+
+        def parse(text: str) -> int | None:
+            if text.casefold() == NO_LIMIT:
+                return None
+            limit = parse_duration(text, self._columns.limit_unit)
+            if not limit:
+                raise ValueError("more than 0, or unlimited")
+            return limit
+
+        return self._read(self._columns.limit, parse)
 
     def _memory(self, text: str) -> int:
         return parse_memory(text, "", plain=self._columns.memory_unit)

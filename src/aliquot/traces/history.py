@@ -44,6 +44,7 @@ class Past(msgspec.Struct, frozen=True):
     user: str | None = None
     priority: int | None = None
     estimate_ms: int | None = None
+    limit_ms: int | None = None  # it was, or would have been, ended after so long
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -81,6 +82,8 @@ def build_history(
     asks = _Asks(table, machines)
     told = draw_estimates(estimates, [job.ran_ms for job in past], seed, [job.estimate_ms for job in past])
     first = past[0].submitted_ms
+    if estimates is Estimates.NONE:  # a limit says how long a job runs at most, which is not nothing
+        past = [msgspec.structs.replace(job, limit_ms=None) for job in past]
     offers = tuple(
         _offer(job, asks.members(job), seq, first, estimate)
         for seq, (job, estimate) in enumerate(zip(past, told, strict=True))
@@ -186,6 +189,7 @@ def _offer(job: Past, members: tuple[Request, ...], seq: int, first: int, estima
             queue=job.queue or "",
             priority=job.priority or 0,
             estimate_ms=estimate,
+            limit_ms=job.limit_ms,
             user=job.user or "",
         ),
         work_ms=max(1, job.ran_ms),
@@ -203,6 +207,11 @@ def _notes(table: Table, past: Sequence[Past], nodes: Sequence[Node], estimates:
     waited = recorded_waits(past)
     if waited is not None:
         notes.append(waited)
+    over = [job.ran_ms > job.limit_ms for job in past if job.limit_ms is not None]
+    if over:
+        notes.append(
+            f"time limits end jobs: {len(over):,} of {len(past):,} have one, {sum(over):,} met it"
+        )
     known = sum(job.estimate_ms is not None for job in past)
     if estimates is Estimates.RECORDED:
         notes.append(

@@ -6,6 +6,9 @@ Priority, NNodes. Steps (`123.batch`, `123.0`) are part of their job and passed 
 (`123_4`) and the components of a mixed job (`123+1`) are jobs; the rest of an array that never started
 (`123_[5-9]`) has no run time and is left out. A job that was requeued stands there several times with
 `--duplicates`: each time is a job of its own, `123#2`.
+
+The time limit is what its owner said of its run time, and ends it, as in Slurm; a job that ran on beyond it
+and ended in another way had leave to, and has no limit here.
 """
 
 from __future__ import annotations
@@ -42,6 +45,9 @@ _JOB: Final = re.compile(r"\d+(?:\+\d+)?(?:_(?:\d+|\[[\d,:%-]+\]))?", re.ASCII)
 _RUNNING: Final = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "CONFIGURING"}
 )
+
+_ENDED_BY_LIMIT: Final = frozenset({"TIMEOUT", ""})
+"""Who ran longer than its limit and ended in another way was not ended at it: it had leave to run on."""
 
 
 def read_sacct(path: Path, queue_by: str = "partition") -> Table:
@@ -157,6 +163,7 @@ class _Line:
             return NO_TIME
         if started is not None and started < submitted:
             self._fail("Start", f"no earlier than Submit, {self._row['Submit'].strip()}")
+        limit = self._limit()
         return Past(
             id=name,
             line=self._line,
@@ -169,7 +176,8 @@ class _Line:
             queue="/".join(self._row[level].strip().replace("/", "-") or "unknown" for level in levels),
             user=self._row.get("User", "").strip() or None,
             priority=self._read("Priority", _whole, "a whole number"),
-            estimate_ms=self._limit(),
+            estimate_ms=limit,
+            limit_ms=limit if limit is None or ran <= limit or state in _ENDED_BY_LIMIT else None,
         )
 
     def _ran(self, started: int | None) -> int | None:

@@ -16,7 +16,16 @@ from random import Random
 
 import pytest
 
-from aliquot.core.events import CardsFaulty, Ended, Event, Evicting, JobCancelled, JobSubmitted, Outcome
+from aliquot.core.events import (
+    CardsFaulty,
+    Ended,
+    Event,
+    Evicting,
+    JobCancelled,
+    JobSubmitted,
+    Outcome,
+    Resizing,
+)
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING, Phase
 from aliquot.core.world import World
@@ -159,9 +168,9 @@ class Story:
 def ended_more_than_once(events: list[Event]) -> list[JobId]:
     """Jobs with two final ends on record: folding ignores the second, but none should be needed.
 
-    An attempt that was stopped for others and failed of it is not the end of its job.
+    An attempt that was stopped for others, or for another width, and failed of it is not the end of its job.
     """
-    stopped = {(event.job, event.attempt) for event in events if isinstance(event, Evicting)}
+    stopped = {(event.job, event.attempt) for event in events if isinstance(event, Evicting | Resizing)}
     cancelled = {event.job for event in events if isinstance(event, JobCancelled)}
     finals = [
         event.job

@@ -320,6 +320,28 @@ def test_a_journal_of_version_2_takes_documents_after_its_migration(tmp_path: Pa
         assert (journal.documents(), list(journal.replay())) == (b"new", some_events(2))
 
 
+def test_a_journal_of_version_3_keeps_its_payloads_in_a_table_whose_look_ups_read_no_bodies(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.db"
+    with SqliteJournal(path) as journal:
+        journal.attach(JobId("1"), b"large" * 1000)
+        journal.append([JobSubmitted(0, a_job("1"))])
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE older (job TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID")
+        db.execute("INSERT INTO older SELECT * FROM payloads")
+        db.execute("DROP TABLE payloads")
+        db.execute("ALTER TABLE older RENAME TO payloads")
+        db.execute("PRAGMA user_version = 3")
+    db.close()
+    with SqliteJournal(path) as journal:
+        assert journal.payload(JobId("1")) == b"large" * 1000
+        assert list(journal.replay()) == [JobSubmitted(0, a_job("1"))]
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(rowid) FROM payloads").fetchone() == (1,)
+    db.close()
+
+
 def test_jobs_of_an_array_share_what_lies_beside_them(tmp_path: Path) -> None:
     jobs = [a_job(f"1_{at}", at=at, array=Array("1", 3)) for at in range(3)]
     with SqliteJournal(tmp_path / "journal.db") as journal:

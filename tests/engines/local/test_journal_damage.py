@@ -141,3 +141,15 @@ def change(path: Path, statement: str) -> None:
     db.execute(statement)
     db.commit()
     db.close()
+
+
+@pytest.mark.parametrize("body", ["x'5b5d5d'", "x'5b7b7d5d'"], ids=["no JSON", "no event"])
+def test_old_events_that_cannot_be_read_are_named(tmp_path: Path, body: str) -> None:
+    path = filled(tmp_path, 5)
+    with SqliteJournal(path) as journal:
+        journal.save(journal.resume())
+    change(path, f"UPDATE batches SET body = {body} WHERE seq = 2")
+    with SqliteJournal(path) as journal:
+        journal.resume()  # the snapshot stands for them
+        with pytest.raises(JournalDamagedError, match="events behind batch 1 cannot be read"):
+            list(journal.replay())

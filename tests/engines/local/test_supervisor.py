@@ -177,6 +177,20 @@ def test_a_job_is_warned_then_asked_then_killed(site: Site) -> None:
     assert 350 <= ending.wall_ms < 3000
 
 
+@pytest.mark.parametrize("first", [(), ("cancelled",)], ids=["at once", "while it takes its own time"])
+def test_who_harms_others_does_not_take_the_time_he_asked_for(site: Site, first: tuple[str, ...]) -> None:
+    script = "trap '' USR1 TERM; echo ready; while :; do sleep 0.02; done"
+    hour = 3_600_000
+    stop = Stop(warn_signal=int(signal.SIGUSR1), warn_ms=hour, grace_ms=hour)
+    site.submit("j", script, stop=stop, output=QUIET).until(lambda: site.output("j") == "ready\n")
+    for reason in first:
+        site.launcher.stop(JobId("j"), 1, reason)
+    site.launcher.stop(JobId("j"), 1, "MemoryLimit", "within 50\n")
+    site.until_over("j")
+    ending = site.ending("j")
+    assert (ending.signal, ending.reason) == (signal.SIGKILL, (*first, "MemoryLimit")[0])
+
+
 def test_a_job_that_leaves_in_time_is_not_killed(site: Site) -> None:
     site.submit("j", "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.02; done", output=QUIET)
     site.until(lambda: site.output("j") == "ready\n").cancel("j").until_over("j")

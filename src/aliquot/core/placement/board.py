@@ -19,6 +19,7 @@ from aliquot.core.placement.shapes import Ask, Hardware, Shape, effective
 Absorb = Callable[..., int]
 Column = I32 | U32 | I64
 FEW = 6  # positions that are read faster one by one than handed to a kernel
+NEAR = 32  # rows are compared in the time that one more call of the kernel costs
 MIRRORED = 7  # the columns of Cells that mirror the world come first
 ChangedSince = Callable[[Cells, int, int, int, I32], int]
 
@@ -75,17 +76,32 @@ class Board:
 
         The chunk's handle is forgotten: a draft writes into the chunks it owns, so its handles prove nothing.
         """
-        for row in rows:
-            at, place = divmod(row, CHUNK)
-            self._take(view.chunks[at], at, place, place + 1)
+        chunks, rows = view.chunks, tuple(rows)
+        if len(rows) == 1:
+            at, place = divmod(rows[0], CHUNK)
+            self._take(chunks[at], at, place, place + 1)
             self._seen[at] = None
+            return
+        for at, places in _by_chunk(rows).items():
+            self._seen[at] = None
+            first, last = min(places), max(places) + 1
+            if last - first <= NEAR * len(places):
+                self._take(chunks[at], at, first, last)
+                continue
+            for place in places:
+                self._take(chunks[at], at, place, place + 1)
 
     def changed_since(self, seen: int, out: I32) -> int:
         """Rows changed at or after log position `seen`, each once, written to `out` [rows]; how many."""
         if seen < self._base:
             out[: self.rows] = np.arange(self.rows, dtype=np.int32)
             return self.rows
-        if self.length - seen <= FEW:
+        since = self._base + self._end - seen
+        if since == 1:
+            out[0] = self.cells.log[self._end - 1]  # what was logged last is the last of its row
+        if since < 2:
+            return since
+        if since <= FEW:
             return changed_since_plain(self.cells, self._base, self._end, seen, out)
         return self._changed_since(self.cells, self._base, self._end, seen, out)
 
@@ -151,6 +167,15 @@ class Board:
         self._seen = [None] * chunks
         self.rows = rows
         self.generation += 1
+
+
+def _by_chunk(rows: Iterable[int]) -> dict[int, dict[int, None]]:
+    """The places of `rows` by chunk, each once."""
+    found: dict[int, dict[int, None]] = {}
+    for row in rows:
+        at, place = divmod(row, CHUNK)
+        found.setdefault(at, {})[place] = None
+    return found
 
 
 def full_table(hardware: Sequence[Hardware], cards: int) -> I32:

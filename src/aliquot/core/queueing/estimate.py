@@ -7,8 +7,9 @@ taught and nothing else, so a guess made at some moment uses only what was over 
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 ENOUGH: Final = 5
@@ -50,7 +51,22 @@ class Sample:
         insort(self._sorted, value)
         self._arrival.append(value)
         if len(self._arrival) > self._kept:
-            self._sorted.remove(self._arrival.popleft())
+            del self._sorted[bisect_left(self._sorted, self._arrival.popleft())]
+
+    @property
+    def values(self) -> Sequence[int]:
+        """All, the least first; not to be changed."""
+        return self._sorted
+
+    @property
+    def least(self) -> int:
+        """Of a sample that is not empty."""
+        return self._sorted[0]
+
+    @property
+    def most(self) -> int:
+        """Of a sample that is not empty."""
+        return self._sorted[-1]
 
     def quantile(self, milli: int) -> int:
         """The value below which `milli` / 1000 of the sample lies: of 10, 20, 30 the median is 20."""

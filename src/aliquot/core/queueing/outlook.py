@@ -2,34 +2,45 @@
 
 Playing the plan forward without newcomers gives a first guess; newcomers, wrong estimates and luck make the
 wait longer or shorter by a factor. An outlook remembers that factor for past jobs and multiplies the guess by
-its quantiles among the jobs with the nearest guesses. Jobs that still wait count as well, as "at least so
-much": in a rush the long waits are those not yet over, and leaving them out would promise too much.
+its quantiles among the jobs most like it: in guess, length, cards and how many waited. Jobs that still wait
+count as well, as "at least so much": in a rush the long waits are those not yet over, and leaving them out
+would promise too much. Jobs that came in one rush share their luck, so those of one stretch of the day weigh
+together as much as one. And nothing longer is said than the longest wait there was, or twice the guess.
 
 It knows what it was told and nothing else, so an interval uses only what had happened by then.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
+from aliquot.core.columns import I64
 from aliquot.core.ids import JobId
 
 ENOUGH: Final = 50
-NEAREST: Final = 200
+NEAREST: Final = 400
 KEPT: Final = 2000
 LEAST_MS: Final = 30_000
-"""A guess below half a minute counts as half a minute: a factor of nothing means nothing."""
+"""Added to guess and wait before they are compared: a factor of nothing means nothing."""
+
+STRETCH_MS: Final = 6 * 3_600_000
+"""Jobs submitted in one such stretch of time weigh together as one."""
+
+WEIGHTS: Final = (2, 1, 1, 1)
+"""What an octave counts of guess, length, cards and number waiting, where likeness is measured."""
 
 LEVELS: Final = (0.08, 0.5, 0.92)
 """For an interval that holds four of five: history lags behind a rush, so 0.1 and 0.9 would hold too few."""
 
 _PARTS: Final = 10**6
+F64 = npt.NDArray[np.float64]
 
 
 class Interval(NamedTuple):
@@ -133,76 +144,116 @@ class Verified:
         return len(self._entries)
 
 
+class Sight(NamedTuple):
+    """What is seen of a job when it comes: the wait guessed, how long it runs (0: unknown), its cards, and
+    how many wait.
+    """
+
+    guess_ms: int
+    length_ms: int = 0
+    cards: int = 1
+    waiting: int = 1
+
+
+class _Begun(NamedTuple):
+    """A guess that was made. `marks`: what likeness is measured by."""
+
+    marks: tuple[int, int, int, int]
+    guess: int
+    since: int
+
+
+class _Open(NamedTuple):
+    """Those that still wait, as columns."""
+
+    marks: I64  # [jobs, 4]
+    guess: I64  # [jobs]
+    since: I64  # [jobs]
+
+
 class Outlook:
     """Guessed waits and what became of them."""
 
     def __init__(self, *, nearest: int = NEAREST, kept: int = KEPT, enough: int = ENOUGH) -> None:
         self._nearest, self._kept, self._enough = nearest, kept, enough
-        self._over: list[tuple[int, int]] = []
-        self._order: deque[tuple[int, int]] = deque()
-        self._waiting: dict[JobId, tuple[int, int]] = {}
+        self._marks = np.zeros((kept, len(WEIGHTS)), np.int64)
+        self._factor, self._since, self._waited = np.zeros((3, kept), np.int64)
+        self._ended = 0
+        self._waiting: dict[JobId, _Begun] = {}
+        self._open: _Open | None = None
 
-    def begin(self, job: JobId, guess_ms: int, now: int) -> None:
-        """`job` was submitted at `now` and guessed to wait `guess_ms`."""
-        self._waiting[job] = (max(guess_ms, LEAST_MS), now)
+    def begin(self, job: JobId, sight: Sight, now: int) -> None:
+        """`job` was submitted at `now` and seen like that."""
+        self._waiting[job] = _Begun(_marks(sight), _raised(sight.guess_ms), now)
+        self._open = None
 
     def end(self, job: JobId, now: int) -> None:
         """`job` started at `now`. One that was never begun teaches nothing."""
         begun = self._waiting.pop(job, None)
         if begun is None:
             return
-        guess, since = begun
-        entry = (guess, _factor(now - since, guess))
-        insort(self._over, entry)
-        self._order.append(entry)
-        if len(self._order) > self._kept:
-            del self._over[bisect_left(self._over, self._order.popleft())]
+        self._open = None
+        at = self._ended % self._kept
+        waited = max(0, now - begun.since)
+        self._marks[at] = begun.marks
+        self._factor[at] = _raised(waited) * _PARTS // begun.guess
+        self._since[at], self._waited[at] = begun.since, waited
+        self._ended += 1
 
     def forget(self, job: JobId) -> None:
         """`job` was withdrawn before it started."""
         self._waiting.pop(job, None)
+        self._open = None
 
     def __len__(self) -> int:
         """Guesses of which it is known what became of them."""
-        return len(self._over)
+        return min(self._ended, self._kept)
 
-    def interval(self, guess_ms: int, now: int, levels: Sequence[float] = LEVELS) -> Interval | None:
-        """The wait of a job guessed to wait `guess_ms`; None while too little is known."""
-        if len(self._over) < self._enough:
+    def interval(self, sight: Sight, now: int, levels: Sequence[float] = LEVELS) -> Interval | None:
+        """The wait of a job that is seen like that; None while too little is known."""
+        size = len(self)
+        if size < self._enough:
             return None
-        guess = max(guess_ms, LEAST_MS)
-        near = self._near(guess)
-        seen = [(factor, True) for _, factor in near]
-        low, high = near[0][0], near[-1][0]
-        seen.extend(
-            (_factor(now - since, other), False)
-            for other, since in self._waiting.values()
-            if low <= other <= high and now - since >= LEAST_MS
+        marks, guess = np.array(_marks(sight), np.int64), _raised(sight.guess_ms)
+        apart = _distance(self._marks[:size], marks)
+        near = np.argsort(apart, kind="stable")[: self._nearest]
+        still = self._still_waiting()
+        so_far = np.maximum(0, now - still.since)
+        like = (_distance(still.marks, marks) <= apart[near[-1]]) & (so_far >= LEAST_MS)
+        factors = np.concatenate(
+            (self._factor[near], (so_far[like] + LEAST_MS) * _PARTS // still.guess[like])
         )
-        return Interval(*(guess * factor // _PARTS for factor in survival_quantiles(seen, levels)))
+        is_over = np.concatenate((np.ones(len(near), np.bool_), np.zeros(int(like.sum()), np.bool_)))
+        stretch = np.concatenate((self._since[near], still.since[like])) // STRETCH_MS
+        longest = max(int(self._waited[:size].max()), int(so_far.max(initial=0)), 2 * guess)
+        found = survival_quantiles(factors, is_over, _shares(stretch), levels)
+        waits = (max(0, guess * factor // _PARTS - LEAST_MS) for factor in found)
+        return Interval(*(min(wait, longest) for wait in waits))
 
-    def _near(self, guess: int) -> list[tuple[int, int]]:
-        size = min(self._nearest, len(self._over))
-        at = bisect_left(self._over, (guess, -1))
-        begin = max(0, min(at - size // 2, len(self._over) - size))
-        return self._over[begin : begin + size]
+    def _still_waiting(self) -> _Open:
+        if self._open is None:
+            rows = self._waiting.values()
+            marks = np.array([row.marks for row in rows], np.int64).reshape(-1, len(WEIGHTS))
+            guess = np.array([row.guess for row in rows], np.int64)
+            self._open = _Open(marks, guess, np.array([row.since for row in rows], np.int64))
+        return self._open
 
 
-def survival_quantiles(seen: Sequence[tuple[int, bool]], levels: Sequence[float]) -> list[int]:
-    """Quantiles of values of which some (False) are only known to be at least so much.
+def survival_quantiles(
+    values: I64, is_over: npt.NDArray[np.bool_], shares: F64, levels: Sequence[float]
+) -> list[int]:
+    """Quantiles of values of which some (not `is_over`) are only known to be at least so much.
 
-    Each value that is over takes an equal part of those still beyond it; a level beyond the last one known is
-    given as the largest value. Worked: 1 over, 2 not, 3 over: half lie below 3, all at or below it.
+    Each value that is over takes its share of those still beyond it; a level beyond the last one known is
+    given as the largest value. Worked, all of one share: 1 over, 2 not, 3 over: half lie below 3, all at or
+    below it.
     """
-    ordered = sorted(seen)
-    found: list[int] = []
-    beyond = 1.0
-    for at, (value, over) in enumerate(ordered):
-        if over:
-            beyond *= 1 - 1 / (len(ordered) - at)
-        while len(found) < len(levels) and 1 - beyond >= levels[len(found)] - 1e-12:
-            found.append(value)
-    return found + [ordered[-1][0]] * (len(levels) - len(found))
+    order = np.lexsort((is_over, values))
+    ordered, over, share = values[order], is_over[order], shares[order]
+    left = np.cumsum(share[::-1])[::-1]
+    beyond = np.cumprod(np.where(over, 1 - share / left, 1.0))
+    places = np.searchsorted(1 - beyond, np.array(levels) - 1e-9)
+    return [int(ordered[min(place, len(ordered) - 1)]) for place in places.tolist()]
 
 
 def pinball(actual: int, quantile: int, level: float) -> float:
@@ -210,5 +261,34 @@ def pinball(actual: int, quantile: int, level: float) -> float:
     return max(level * (actual - quantile), (level - 1) * (actual - quantile))
 
 
-def _factor(waited: int, guess: int) -> int:
-    return max(0, waited) * _PARTS // guess
+def _raised(wait_ms: int) -> int:
+    return max(0, wait_ms) + LEAST_MS
+
+
+def _marks(sight: Sight) -> tuple[int, int, int, int]:
+    wanted = (_raised(sight.guess_ms), sight.length_ms, sight.cards, sight.waiting + 1)
+    guess, length, cards, waiting = (
+        weight * octaves_of(value) for weight, value in zip(WEIGHTS, wanted, strict=True)
+    )
+    return guess, length, cards, waiting
+
+
+def octaves_of(value: int) -> int:
+    """The logarithm to the base 2 in 64ths, straight between powers of 2, in integers: of 8 it is 192."""
+    if value < 1:
+        return 0
+    bits = value.bit_length() - 1
+    return 64 * bits + ((value << 6 >> bits) & 63)
+
+
+def _distance(marks: I64, other: I64) -> I64:
+    """[jobs] how unlike each is."""
+    apart: I64 = np.abs(marks - other).sum(axis=1)
+    return apart
+
+
+def _shares(stretches: I64) -> F64:
+    """[jobs] one to each stretch, in equal parts to those in it."""
+    _, which, count = np.unique(stretches, return_inverse=True, return_counts=True)
+    shares: F64 = 1.0 / count[which]
+    return shares

@@ -103,16 +103,18 @@ def charge_of(tree: QueueTree, amounts: Mapping[Resource, int]) -> Charge:
 
 def available(book: Book, node: int, slot: int) -> int:
     """What `node` may still take of one resource, borrowing included; never below 0."""
-    tree = book.tree
+    tree, drawn_by = book.tree, book.drawn
+    kept_by, headroom_of, path = tree.kept, tree.headroom, tree.paths[node]
     root = tree.entitled[ROOT][slot] - book.total[ROOT][slot]
-    free = tree.shared[ROOT][slot] - book.drawn[ROOT][slot]
-    for at in reversed(tree.paths[node][:-1]):
-        drawn, kept = book.drawn[at][slot], tree.kept[at][slot]
-        headroom = tree.headroom[at][slot]
+    free = tree.shared[ROOT][slot] - drawn_by[ROOT][slot]
+    for level in range(len(path) - 2, -1, -1):
+        at = path[level]
+        unused, headroom = kept_by[at][slot] - drawn_by[at][slot], headroom_of[at][slot]
         if headroom < UNBOUNDED:
             # of shared 6 and headroom 2 with 5 drawn, 3 are left, 1 of them borrowed at most from above
-            free = min(free, tree.shared[at][slot] - kept - max(0, drawn - kept) + headroom)
-        free = max(0, free) + max(0, kept - drawn)
+            below = unused if unused < 0 else 0  # noqa: FURB136 - min() takes longer, and this is asked for all who wait
+            free = min(free, tree.shared[at][slot] - kept_by[at][slot] + below + headroom)
+        free = (free if free > 0 else 0) + (unused if unused > 0 else 0)  # noqa: FURB136 - as above
     return max(0, min(free, root))
 
 
@@ -130,11 +132,14 @@ def find_shortage(book: Book, node: int, charge: Charge) -> Shortage | None:
     """The first resource that `charge` lacks and the lowest node on the path that cannot give it."""
     for slot, amount in charge:
         have = available(book, node, slot)
-        if amount <= have:
-            continue
-        lacking = next(at for at in book.tree.paths[node] if at == ROOT or _own_limit(book, at, slot) <= have)
-        return Shortage(lacking, book.tree.resources[slot], amount, have)
+        if amount > have:
+            return Shortage(lacking_node(book, node, slot, have), book.tree.resources[slot], amount, have)
     return None
+
+
+def lacking_node(book: Book, node: int, slot: int, have: int) -> int:
+    """The lowest node on the path of `node` that gives no more of one resource than the `have` available."""
+    return next(at for at in book.tree.paths[node] if at == ROOT or _own_limit(book, at, slot) <= have)
 
 
 def borrows(book: Book, node: int, charge: Charge) -> int:
@@ -181,7 +186,10 @@ def _own_limit(book: Book, node: int, slot: int) -> int:
 def _beyond(book: Book, node: int, charge: Charge) -> bool:
     tree, row = book.tree, book.total[node]
     entitled, named = tree.entitled[node], tree.named[node]
-    return any(row[slot] + amount > entitled[slot] for slot, amount in charge if slot in named)
+    for slot, amount in charge:  # noqa: SIM110 - a generator takes longer, and this is asked for all who wait
+        if row[slot] + amount > entitled[slot] and slot in named:
+            return True
+    return False
 
 
 def _shift(book: Book, node: int, charge: Charge, sign: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from aliquot.core import lifecycle
 from aliquot.core.edges import Edges
-from aliquot.core.events import Evicting
+from aliquot.core.events import Evicting, Resizing
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import Profile
@@ -55,7 +55,7 @@ class Life:
         self.saved_ms = 0  # progress of earlier attempts that stays
         self.resumed = False  # an attempt before this one ran
         self.lost = False  # its last attempt was lost with its node
-        self.evicting: Evicting | None = None  # this attempt is being stopped for others
+        self.evicting: Evicting | Resizing | None = None  # this attempt is being stopped, not for good
         self.evicted_for_others = False  # ... for a job of another queue
         self.evictions = 0
         self.moves = 0
@@ -190,7 +190,8 @@ class Lives:
             return
         if life.evicting is not None and after is Phase.SUCCEEDED and life.since_ms is not None:
             life.worked_ms = at - life.since_ms  # it was done before its grace was over
-        self._add_toll(life, life.toll(at, self.start, stopped=after is Phase.PENDING))
+        stopped = after is Phase.PENDING and not isinstance(life.evicting, Resizing)
+        self._add_toll(life, life.toll(at, self.start, stopped=stopped))
 
     def _add_toll(self, life: Life, toll: Toll) -> None:
         cell = life.cell
@@ -214,8 +215,11 @@ class Lives:
         life.granted_ms = life.since_ms = life.worked_ms = life.evicting = None
         life.waits_ms = at
 
-    def _evicted(self, life: Life, event: Evicting) -> None:
+    def _evicted(self, life: Life, event: Evicting | Resizing) -> None:
         cell = life.cell
+        if isinstance(event, Resizing):
+            cell.resized += 1
+            return
         cell.evicted[event.cause] = cell.evicted.get(event.cause, 0) + 1
         cell.evicted_for_others += life.evicted_for_others
         life.evictions += 1

@@ -24,6 +24,7 @@ from aliquot.core.events import (
     NodeJoined,
     NodeLost,
     Resized,
+    Resizing,
     Started,
     StartRefused,
     Stopping,
@@ -249,7 +250,7 @@ class Meter:
     def _stopping(self, event: Stopping, at: int) -> None:
         self._turn(event.job, event.attempt, News.STOPPING, at)
 
-    def _evicting(self, event: Evicting, at: int) -> None:
+    def _evicting(self, event: Evicting | Resizing, at: int) -> None:
         life = self._turn(event.job, event.attempt, News.EVICTED, at)
         if life is not None:
             life.evicting = event
@@ -392,5 +393,6 @@ _FOLD: dict[type, Callable[..., None]] = {
     StartRefused: Meter._refused,
     Stopping: Meter._stopping,
     Evicting: Meter._evicting,
+    Resizing: Meter._evicting,
     Ended: Meter._ended,
 }

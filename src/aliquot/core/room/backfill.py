@@ -15,7 +15,6 @@ job must be over by the shadow even if it takes `doubt_milli` / 1000 times its e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -89,43 +88,6 @@ def decide(
     return decision
 
 
-def foresee(
-    now: int,
-    size: I64,
-    free: I64,
-    running: Running,
-    waiting: Waiting,
-    rules: Backfill = Backfill(),  # noqa: B008 - a frozen value
-    wanted: I64 | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> I64:
-    """[jobs] when each waiting job would start if nobody else came and all ended as expected; -1 if never.
-
-    The pass of `now` included. A first guess for `queueing.outlook`, not a promise: newcomers may pass.
-    `wanted`: only these jobs are asked for, and the others may be left at -1. So are those that are not
-    reached before `stop` says so, which is asked at every moment looked at.
-    """
-    starts = np.full(len(waiting.cards), -1, np.int64)
-    left, free = np.arange(len(starts)), free.copy()
-    while len(left) and (wanted is None or (starts[wanted] < 0).any()) and not stop():
-        asked = Waiting(*(column[left] for column in waiting))
-        found = decide(now, size, free, running, asked, rules)
-        new = found.started
-        starts[left[new]] = now
-        np.subtract.at(free, found.rows[new], found.cards[new])
-        ends = np.where(asked.estimate[new] < 0, FAR, now + np.maximum(asked.estimate[new], 1))
-        begun = Running(ends, found.rows[new], found.cards[new])
-        running = Running(*(np.concatenate(pair) for pair in zip(running, begun, strict=True)))
-        left = left[~new]
-        if not len(running.end):
-            break
-        now = max(now, int(running.end.min()))
-        over = running.end <= now
-        np.add.at(free, running.rows[over], running.cards[over])
-        running = Running(*(column[~over] for column in running))
-    return starts
-
-
 def find_overdue(now: int, waiting: Waiting, widest: int, rules: Backfill) -> npt.NDArray[np.bool_]:
     """[jobs] who has waited so long that size no longer counts; a node's `widest` cards and more are wide."""
     patience = np.where(waiting.cards >= widest, rules.overdue_wide_ms, rules.overdue_ms)
@@ -136,8 +98,12 @@ def line_up(waiting: Waiting, overdue: npt.NDArray[np.bool_], rules: Backfill) -
     """[jobs] indices in line; equal jobs in the order given. Unknown sizes stand behind known ones."""
     if not rules.by_size:
         return np.argsort(waiting.submitted, kind="stable")
-    work = np.where(waiting.estimate < 0, FAR, np.maximum(waiting.estimate, 1) * waiting.cards)
-    return np.lexsort((np.where(overdue, waiting.submitted, work), ~overdue))
+    return np.lexsort((np.where(overdue, waiting.submitted, work_of(waiting)), ~overdue))
+
+
+def work_of(waiting: Waiting) -> I64:
+    """[jobs] estimate x cards, ms; FAR where it is unknown."""
+    return np.where(waiting.estimate < 0, FAR, np.maximum(waiting.estimate, 1) * waiting.cards)
 
 
 class _Site(NamedTuple):
@@ -234,7 +200,7 @@ def _walk(
             )
             if found > 0:
                 decision.at[job] = when
-                _reserve(site.size, later, kept, known, when, line.span[job], rows[:found], cards[:found])
+                reserve(site.size, later, kept, known, when, line.span[job], rows[:found], cards[:found])
                 known += 1
 
 
@@ -268,9 +234,7 @@ def _start(site: _Site, running: Running, job: int, kept: Kept, known: int, unti
 
 
 @compiled
-def _reserve(
-    size: I64, later: I64, kept: Kept, new: int, when: int, span: int, rows: I64, cards: I64
-) -> None:
+def reserve(size: I64, later: I64, kept: Kept, new: int, when: int, span: int, rows: I64, cards: I64) -> None:
     """Write reservation `new` from `when`, where `later` is free. Of several nodes each has to be empty."""
     kept.at[new] = when
     for part in range(rows.shape[0]):

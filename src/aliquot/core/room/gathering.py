@@ -107,7 +107,7 @@ class Gathering:
         for number, (least, row) in enumerate(found):
             if best is not None and number >= COMPARED and (*least, row) >= best.place:
                 break
-            if number == ROWS:
+            if number == ROWS or (number >= COMPARED and self._ground.effort.is_used_up):
                 self.was_cut = True
                 break
             clearance = self._ground.clear_one(row, self._wish, 1)
@@ -132,7 +132,14 @@ class Gathering:
     def _clear_many(self, found: list[int], most: int) -> bool:
         """For several: the clearance with the least cost per member, again and again."""
         self.was_cut |= len(found) > GANG_ROWS
-        heap = [offer for row in found[:GANG_ROWS] if (offer := self._offer(row)) is not None]
+        heap: list[_Offer] = []
+        for row in found[:GANG_ROWS]:
+            if self._ground.effort.is_used_up and len(heap) >= 2 * self.wanted + COMPARED:
+                self.was_cut = True
+                break
+            offer = self._offer(row)
+            if offer is not None:
+                heap.append(offer)
         heapify(heap)
         newest = {offer.clearance.row: offer for offer in heap}
         parts: list[int] = []
@@ -152,7 +159,7 @@ class Gathering:
                     parts.append(offer.clearance.key[4])
                     changed = self._count_again(victims)
                 else:
-                    self._ground.barred.add(refused)
+                    self._ground.bar(refused)
             for at in changed:
                 newest.pop(at, None)
                 again = None if self._is_over() else self._offer(at)

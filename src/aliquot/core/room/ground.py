@@ -8,16 +8,21 @@ save a second), by their number, by cards cleared beyond need, and by exact cost
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from aliquot.core.placement.cells import I64, Cells
+from aliquot.core.placement.cells import I32, I64, Cells
+from aliquot.core.room.effort import CANDIDATE, LONG_WAY, Effort
 from aliquot.core.room.plot import ALIKE_MS, PARTS, Branch, Plot
 from aliquot.core.room.reclaim import Claim, Right
 from aliquot.core.room.tenants import Pool
 from aliquot.core.room.vacancy import Pick, Vacancy, Wish, lacking
+
+if TYPE_CHECKING:
+    from aliquot.core.room.quick import Quick
 
 Key = tuple[int, int, int, int, int]
 """(worst rank, cost in minutes, jobs, cards beyond need, cost) of a set of victims."""
@@ -44,22 +49,36 @@ class Clearance(NamedTuple):
 class Ground:
     """The rows as they are once the victims taken so far are gone."""
 
-    def __init__(self, cells: Cells, pool: Pool, pick: Pick, claim: Claim | None) -> None:
+    def __init__(
+        self,
+        cells: Cells,
+        pool: Pool,
+        pick: Pick,
+        claim: Claim | None,
+        effort: Effort,
+        *,
+        compiled: bool = False,
+    ) -> None:
         self.cells, self.tenants = cells, pool.tenants
-        self._all = pool.tenants.all
-        self.claim, self.pick = claim, pick
+        self._all = pool.tenants
+        self.claim, self.pick, self.effort = claim, pick, effort
         self.taken: dict[int, None] = {}
         self.barred: set[int] = set()
         self.was_cut = False  # a search within a row ran out of its bound
-        self.rank: list[int] = pool.rank.tolist()
-        self._right: list[int] = pool.right.tolist()
+        self._rank, self._right = pool.rank, pool.right_of
         self._on: dict[int, list[int]] = {}
         self._rooms: dict[int, Vacancy] = {}
+        self._quick: Quick | None = None
+        if compiled:
+            from aliquot.core.room.quick import Quick
+
+            self._quick = Quick(self, pool.rank, pool.right_of)
 
     @property
     def candidates(self) -> list[int]:
         """All who were to be had when nobody was taken."""
-        return [at for at, rank in enumerate(self.rank) if rank >= 0]
+        found: list[int] = np.flatnonzero(self._rank >= 0).tolist()
+        return found
 
     @property
     def changed(self) -> list[int]:
@@ -68,11 +87,29 @@ class Ground:
 
     def entries(self) -> tuple[I64, I64, I64]:
         """(row, tenant, cards there) of those who could still be taken."""
-        row, at, cards = self.tenants.entries
-        is_open = np.array(self.rank) >= 0
+        is_open = self._rank >= 0
         is_open[[*self.taken, *self.barred]] = False
-        keep = is_open[at]
-        return row[keep], at[keep], cards[keep]
+        return self.tenants.entries(is_open)
+
+    def rank_of(self, at: int) -> int:
+        """Of a tenant; the smaller goes first, -1: not to be had."""
+        return int(self._rank[at])
+
+    def ranks(self, at: I64) -> I64:
+        """Of several."""
+        found: I64 = self._rank[at]
+        return found
+
+    def place_of(self, at: int) -> tuple[int, int]:
+        """The first row where a tenant holds something, and its place among those there."""
+        row = min(seat.row for seat in self._all[at].seats)
+        return row, self.tenants.on(row).index(at)
+
+    def by_quota(self, groups: npt.NDArray[np.bool_]) -> Iterator[int]:
+        """Candidates of `groups`, by rank and by cost per quota that they give back; the later first."""
+        tenants = self.tenants
+        (found,) = np.nonzero((self._rank >= 0) & np.append(groups[tenants.group_of], False)[tenants.kind])
+        return tenants.by_quota(found, self._rank[found])
 
     def open_on(self, row: int) -> list[int]:
         """Who could still be taken on `row`."""
@@ -91,22 +128,38 @@ class Ground:
         if refused is None:
             for at in victims:
                 self.give(at)
-                self.taken[at] = None
+                self._note(at)
         return refused
+
+    def bar(self, at: int) -> None:
+        """A tenant is not to be had any more."""
+        self.barred.add(at)
+        if self._quick is not None:
+            self._quick.shut(at)
+
+    def bare(self, row: int) -> tuple[I64, I32]:
+        """[usable, idle, cpu, host] of a row, and what is left on its cards."""
+        room, cells = self._rooms.get(row), self.cells
+        if room is None:
+            bare = [cells.usable[row], cells.idle[row], cells.cpu[row], cells.host[row]]
+            return np.array(bare, np.int64), cells.left[row]
+        bare = [room.usable, room.idle, room.cpu, room.host]
+        return np.array(bare, np.int64), np.array(room.left, np.int32)
 
     def may_take(self, at: int) -> bool:
         """Note in the claim that one more is stopped; False where that is not allowed any more.
 
         Of a job in parts it is asked whether all that it then has given up might be taken at once.
         """
-        one, before = self._all[at], self.tenants.before[at]
+        one, before = self._all[at], self.tenants.before.get(at, -1)
         if self.claim is None:
             return True
+        right = Right(int(self._right[self.tenants.kind[at]]))
         if before < 0:
-            return self.claim.take(one.leaf, one.charge, Right(self._right[at]))
+            return self.claim.take(one.leaf, one.charge, right)
         mark = self.claim.mark()
         self.claim.give_back(one.leaf, self._all[before].charge)
-        if self.claim.take(one.leaf, one.charge, Right(self._right[at])):
+        if self.claim.take(one.leaf, one.charge, right):
             return True
         self.claim.rollback(mark)
         return False
@@ -115,26 +168,28 @@ class Ground:
         """`at` and the parts of its job to be taken before it, in order; none where one can't be."""
         found: list[int] = []
         while at >= 0 and at not in self.taken:
-            if self.rank[at] < 0 or at in self.barred:
+            if self.rank_of(at) < 0 or at in self.barred:
                 return ()
             found.append(at)
-            at = self.tenants.before[at]
+            at = self.tenants.before.get(at, -1)
         return tuple(reversed(found))
 
     def is_held(self, at: int) -> bool:
         """Whether a part that comes after `at` is taken, so that it can't be spared."""
-        return at + 1 in self.taken and self.tenants.before[at + 1] == at
+        return self.tenants.has_parts and self.tenants.after(at) in self.taken
 
     def spare(self, at: int) -> None:
         """A victim is not stopped after all."""
         del self.taken[at]
+        if self._quick is not None:
+            self._quick.shut(at, is_open=at not in self.barred)
         self.give(at, back=True)
         if self.claim is not None:
             self.claim.give_back(self._all[at].leaf, self._all[at].given)
 
     def restop(self, at: int) -> None:
         """It is stopped nevertheless."""
-        self.taken[at] = None
+        self._note(at)
         self.give(at)
         if self.claim is not None:
             self.claim.book.remove(self._all[at].leaf, self._all[at].given)
@@ -158,12 +213,12 @@ class Ground:
         """What `victims` are compared by, where `lack` cards have to be cleared."""
         cost = sum(self._all[at].cost for at in victims)
         beyond = max(0, sum(seat.mask.bit_count() for at in victims for seat in self._all[at].seats) - lack)
-        worst = max((self.rank[at] for at in victims), default=-1)
+        worst = max((self.rank_of(at) for at in victims), default=-1)
         return (worst, cost // ALIKE_MS, self.jobs_of(victims), beyond, cost)
 
     def jobs_of(self, victims: Iterable[int]) -> int:
         """Jobs of which something is taken."""
-        return sum(self.tenants.before[at] < 0 for at in victims)
+        return sum(at not in self.tenants.before for at in victims)
 
     def clear_one(self, row: int, wish: Wish, members: int) -> Clearance | None:
         """The cheapest set that lets `members` in all fit on `row`, where fewer do now; None where none does.
@@ -171,6 +226,12 @@ class Ground:
         In order of rank and cost until they fit, then whoever turns out to be unneeded is spared, then better
         sets are looked for within a bound. The room is left as it was.
         """
+        many = LONG_WAY if wish.linked or self.tenants.has_parts else 1
+        self.effort.spend(1 + CANDIDATE * many * int(self.tenants.roll.count[row]))
+        if self._quick is not None and not wish.linked:
+            known = self._quick.clear(row, wish, members)
+            if known is not None:
+                return self._clearance(row, wish, members, *known)
         room, lack = self.room(row), lacking(self.room(row), wish, members)
         case = Plot(self, row, room, wish, members)
         pool = self._pool(case, row, lack)
@@ -184,6 +245,20 @@ class Ground:
             chosen = branch.best
             self.was_cut |= branch.left == 0
         victims = case.victims(chosen)
+        return Clearance(self.key(victims, lack), row, victims, len(self.open_on(row)))
+
+    def _note(self, at: int) -> None:
+        self.taken[at] = None
+        if self._quick is not None:
+            self._quick.shut(at)
+
+    def _clearance(
+        self, row: int, wish: Wish, members: int, victims: tuple[int, ...], was_cut: bool
+    ) -> Clearance | None:
+        if not victims:
+            return None
+        self.was_cut |= was_cut
+        lack = lacking(self._rooms.get(row) or Vacancy(self.cells, row), wish, members)
         return Clearance(self.key(victims, lack), row, victims, len(self.open_on(row)))
 
     def shift(self, at: int, row: int, sign: int) -> None:
@@ -203,7 +278,7 @@ class Ground:
 
     def _had_on(self, row: int) -> list[int]:
         if row not in self._on:
-            self._on[row] = [at for at in self.tenants.on(row) if self.rank[at] >= 0]
+            self._on[row] = [at for at in self.tenants.on(row) if self.rank_of(at) >= 0]
         return self._on[row]
 
     def _pool(self, case: Plot, row: int, lack: int) -> list[int]:

@@ -54,15 +54,15 @@ class Plot:
 
     def cost(self, item: int) -> int:
         """Of an item with those before it."""
-        every = self.ground.tenants.all
+        every = self.ground.tenants
         return sum(every[at].cost for at in self._bundle[item]) if self._bundle else every[item].cost
 
     def rank(self, item: int) -> int:
         """The worst of an item and all those before it."""
-        rank = self.ground.rank
+        rank = self.ground.rank_of
         if not self._bundle:
-            return rank[item]
-        worst = max(rank[at] for at in self._bundle[item])
+            return rank(item)
+        worst = max(rank(at) for at in self._bundle[item])
         return max(worst, self.rank(self.before[item])) if item in self.before else worst
 
     def victims(self, items: Sequence[int]) -> tuple[int, ...]:
@@ -139,7 +139,7 @@ class Plot:
 
     def _find_bundles(self) -> None:
         here = set(self.ground.open_on(self.row))
-        for item in sorted(here):
+        for item in self.ground.open_on(self.row):
             parts = self.ground.with_those_before(item)
             if not parts:
                 continue

@@ -28,7 +28,7 @@ def find_prospects(ground: Ground, rows: int, wish: Wish) -> list[Place]:
     keep = lack[row] < _NEVER
     row, at, cards = row[keep], at[keep], cards[keep]
     cost = ground.tenants.cost[at]
-    rank = np.array(ground.rank, np.int64)[at]
+    rank = ground.ranks(at)
 
     order = np.lexsort((cost / cards, row))
     used = _used(row[order], cards[order], lack)

@@ -19,7 +19,7 @@ A `Claim` is asked one victim after the other, since each changes what its queue
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -47,11 +47,11 @@ class Claim:
     ) -> None:
         self.book = book
         self.leaf, self.charge = leaf, charge
-        self._reclaim, self._most = reclaim, Right.LAST if most is None else most
+        self.reclaims, self.most = reclaim, Right.LAST if most is None else most
 
     def up_to(self, most: Right) -> Claim:
         """The same by rights up to `most`, on the same book."""
-        return Claim(self.book, self.leaf, self.charge, reclaim=self._reclaim, most=most)
+        return Claim(self.book, self.leaf, self.charge, reclaim=self.reclaims, most=most)
 
     def right(self, leaf: int, charge: Charge) -> tuple[Right, int] | None:
         """(right, share of its side) by which a job of another `leaf` could be stopped now; None: it may not.
@@ -60,19 +60,19 @@ class Claim:
         """
         if leaf == self.leaf:
             return Right.RANK, 0
-        if not self._reclaim:
+        if not self.reclaims:
             return None
         return reclaim_right(self.book, (self.leaf, self.charge), (leaf, charge))
 
     def open_leaves(self, sides: Iterable[Sides]) -> list[int]:
         """Other leaves from which something could be had, whatever it is charged; perhaps too many."""
-        return list(open_leaves(self.book, (self.leaf, self.charge), sides)) if self._reclaim else []
+        return list(open_leaves(self.book, (self.leaf, self.charge), sides)) if self.reclaims else []
 
     def take(self, leaf: int, charge: Charge, right: Right) -> bool:
         """Stop a job if there is a right to after all that were stopped before; False changes nothing."""
         if right is not Right.SPOT:
             now = self.right(leaf, charge)
-            if now is None or now[0] > self._most:
+            if now is None or now[0] > self.most:
                 return False
         self.book.remove(leaf, charge)
         return True
@@ -91,14 +91,14 @@ class Claim:
 
     def is_met(self) -> bool:
         """Whether the beneficiary's quota allows it to start."""
-        return self._lack() is None
+        return self.lack() is None
 
     def helps(self, leaf: int, charge: Charge) -> bool:
         """Whether stopping a job of `leaf` gives some of what is lacking now."""
-        lack = self._lack()
+        lack = self.lack()
         if lack is None:
             return False
-        node, slot = lack
+        node, slot, _ = lack
         return node in self.book.tree.paths[leaf] and any(at == slot for at, _ in charge)
 
     def distance(self, leaf: int) -> int:
@@ -116,24 +116,12 @@ class Claim:
         self.book.rollback(mark)
         return back is not None
 
-    def lack_beyond(self, amounts: Sequence[tuple[int, Charge]]) -> bool:
-        """Whether the beneficiary's quota would not do even without all of `amounts`, (leaf, charge)."""
-        shortage = find_shortage(self.book, self.leaf, self.charge)
-        if shortage is None or shortage.node == ROOT:
-            return False
-        tree, left = self.book.tree, shortage.need - shortage.have
-        wanted = tree.slot[shortage.resource]
-        for leaf, charge in amounts:
-            if shortage.node in tree.paths[leaf]:
-                left -= sum(amount for slot, amount in charge if slot == wanted)
-        return left > 0
-
-    def _lack(self) -> tuple[int, int] | None:
-        """(node, slot) of what is lacking first; what the pool itself lacks is a matter of room."""
+    def lack(self) -> tuple[int, int, int] | None:
+        """(node, slot, how much) is lacking first; what the pool itself lacks is a matter of room."""
         shortage = find_shortage(self.book, self.leaf, self.charge)
         if shortage is None or shortage.node == ROOT:
             return None
-        return shortage.node, self.book.tree.slot[shortage.resource]
+        return shortage.node, self.book.tree.slot[shortage.resource], shortage.need - shortage.have
 
 
 def reclaim_right(

@@ -3,24 +3,43 @@
 The cost is work: milliseconds of one whole card that are lost. A job without cards counts as a thousandth of
 a card, so that the one that has run longer still costs more.
 
-`Tenants` is worked out once for a plan; a `Pool` says whom one beneficiary may have, and in what order.
+`Tenants` are those of one plan, seen on the `Roll` that is kept from plan to plan; a `Pool` says whom one
+beneficiary may have, and in what order. Both are worked out by kind (`lodgers.Kinds`), as far as they can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from aliquot.core.grants import Seat
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Request
 from aliquot.core.lifecycle import Phase
-from aliquot.core.placement.cells import I64
-from aliquot.core.queueing.quota import Charge
+from aliquot.core.placement.cells import I32, I64
+from aliquot.core.queueing.tree import QueueTree
 from aliquot.core.records import JobRecord
+from aliquot.core.room.law import Law, law_of, side_of
+from aliquot.core.room.lodgers import (
+    AT_MS,
+    EVERY,
+    EXTRA,
+    FIXED,
+    KIND,
+    MASK,
+    MILLI,
+    PARTED,
+    RESTART,
+    SEQ,
+    SINCE,
+    TENANT,
+    Roll,
+    Tenant,
+    Terms,
+)
 from aliquot.core.room.reclaim import Claim, Right, Sides, sides_of
 from aliquot.core.settings import HOUR_MS, Preemption
 from aliquot.core.units import FULL
@@ -30,60 +49,69 @@ _NOT: Final = -1
 _HIGH: Final = 2**62
 
 
-class Tenant(NamedTuple):
-    """A job that could be stopped for somebody; `seats` are those that would be free then.
-
-    A job that can also go on narrower is several, one after the other, the widest first: each is what it
-    gives up beyond the one before it, so taking one takes those before it too. `keep` is the width at which
-    it then goes on (0: it is stopped), `charge` what it gives up in all so far, `part` what of that is new.
-    """
-
-    job: JobId
-    cost: int
-    seats: tuple[Seat, ...]
-    priority: int = 0
-    spot: bool = False
-    submitted: tuple[int, int] = (0, 0)  # (ms, sequence number): of equals the later goes first
-    leaf: int = 0
-    charge: Charge = ()
-    keep: int = 0
-    part: Charge | None = None
-
-    @property
-    def given(self) -> Charge:
-        """What is not charged any more beyond what the tenant before it gives."""
-        return self.charge if self.part is None else self.part
-
-
 class Tenants:
-    """All of a plan, numbered in the order they are given."""
+    """Those of `roll` who may be stopped at `now`; what they hold is as long as the roll is not changed."""
 
-    def __init__(self, tenants: Sequence[Tenant]) -> None:
-        self.all = tenants
-        self.cost: I64 = np.array([one.cost for one in tenants], np.int64)
-        self.priority: I64 = np.array([one.priority for one in tenants], np.int64)
-        self.spot = np.array([one.spot for one in tenants], np.bool_)
-        numbers: dict[tuple[int, Charge], int] = {}
-        self.group: I64 = np.array(
-            [numbers.setdefault((one.leaf, one.charge), len(numbers)) for one in tenants], np.int64
-        )
-        self.groups = list(numbers)
-        # by number: the one that has to be taken before it, or -1
-        self.before = [_NOT] * len(tenants)
-        self.numbers: dict[JobId, list[int]] = {}
-        self.lowest_of: dict[int, int] = {}  # priority, by leaf
-        for at, one in enumerate(tenants):
-            own = self.numbers.setdefault(one.job, [])
-            if own:
-                self.before[at] = own[-1]
-            own.append(at)
-            if one.priority < self.lowest_of.get(one.leaf, _HIGH):
-                self.lowest_of[one.leaf] = one.priority
-        self.has_parts = len(self.numbers) < len(tenants)
-        self.any_spot = bool(self.spot.any())
+    def __init__(self, roll: Roll, now: int, rules: Preemption) -> None:
+        self.roll, self._now = roll, now
+        columns = roll.columns
+        rested = np.maximum(now - columns[SINCE], 0) >= rules.least_run_ms
+        # [tenants] the number of its kind, or -1: not to be stopped
+        self.kind: I64 = np.where(rested, columns[KIND], _NOT)
+        kinds = roll.kinds
+        self.count: I64 = np.bincount(self.kind + 1, minlength=len(kinds.group) + 1)[1:]
+        self.groups = kinds.groups
+        self.group_of: I64 = np.array(kinds.group, np.int64)
+        self.priority_of: I64 = np.array(kinds.priority, np.int64)
+        self.spot_of = np.array(kinds.spot, np.bool_)
+        self.leaf_of: I64 = np.array([leaf for leaf, _ in kinds.groups], np.int64)
+        self.has_parts = bool(roll.before)
+        there = self.count > 0
+        self.any_spot = bool(self.spot_of[there].any())
+        self.lowest_of = self._lowest(there)  # priority, by leaf
         self.lowest = min(self.lowest_of.values(), default=_HIGH)
         self._sides: dict[int, tuple[Sides, ...]] = {}
-        self.entries = _entries(tenants)
+        self._told: dict[int, Tenant] = {}
+        self._law: tuple[QueueTree, tuple[Law, I64]] | None = None
+
+    def __getitem__(self, at: int) -> Tenant:
+        """One of them, with its cost."""
+        found = self._told.get(at)
+        if found is None:
+            one = self.roll.all[at]
+            assert one is not None, "nobody is asked for who is not there"
+            found = self._told[at] = one._replace(cost=int(self.cost[at]))
+        return found
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @cached_property
+    def cost(self) -> I64:
+        """[tenants] what is lost, in ms of one whole card."""
+        columns = self.roll.columns
+        ran, every = np.maximum(self._now - columns[SINCE], 0), columns[EVERY]
+        unsaved = np.where(every > 0, ran % np.maximum(every, 1), ran)
+        cost = columns[MILLI] * (unsaved + columns[RESTART] + columns[EXTRA]) // FULL
+        found: I64 = np.where(columns[FIXED] >= 0, columns[FIXED], cost)
+        return found
+
+    @property
+    def before(self) -> dict[int, int]:
+        """Of a part of a job: the one that has to be taken before it."""
+        return self.roll.before
+
+    def numbers(self, job: JobId) -> tuple[int, ...]:
+        """Of the parts of `job`."""
+        return self.roll.numbers.get(job, ())
+
+    def after(self, at: int) -> int:
+        """The part of the same job that comes after `at`; -1: none."""
+        one = self.roll.all[at]
+        assert one is not None
+        own = self.roll.numbers[one.job]
+        place = own.index(at) + 1
+        return own[place] if place < len(own) else _NOT
 
     def sides(self, claim: Claim) -> tuple[Sides, ...]:
         """Where the queue of `claim` meets those of tenants."""
@@ -93,10 +121,75 @@ class Tenants:
             self._sides[claim.leaf] = found
         return found
 
+    def law(self, tree: QueueTree) -> tuple[Law, I64]:
+        """`tree` as arrays, and [groups, resources] what each group is charged; worked out once."""
+        if self._law is None or self._law[0] is not tree:
+            law = law_of(tree)
+            charge: I64 = np.zeros((max(1, len(self.groups)), law.entitled.shape[1]), np.int64)
+            for at, (_, each) in enumerate(self.groups):
+                for slot, amount in each:
+                    charge[at, slot] = amount
+            self._law = (tree, (law, charge))
+        return self._law[1]
+
+    def helping(self, claim: Claim, lack: tuple[int, int]) -> npt.NDArray[np.bool_]:
+        """[groups] whether stopping one of them gives some of `lack`: (node, slot)."""
+        node, slot = lack
+        law, charge = self.law(claim.book.tree)
+        below: npt.NDArray[np.bool_] = (law.path[self.leaf_of] == node).any(axis=1)
+        return below & (charge[: len(below), slot] > 0)
+
     def on(self, row: int) -> list[int]:
         """Who holds something on `row`, by number; parts of one job in their order."""
-        start, stop = np.searchsorted(self.entries[0], (row, row + 1))
-        return [int(at) for at in self.entries[1][start:stop]]
+        start = int(self.roll.start[row])
+        lines = self.roll.held[start : start + int(self.roll.count[row]), TENANT]
+        return list(dict.fromkeys(lines.tolist()))
+
+    def by_quota(self, found: I64, rank: I64) -> Iterator[int]:
+        """`found`, of these ranks, by cost per quota that they give back within one rank; the later first."""
+        sums: I64 = np.array([sum(amount for _, amount in charge) for _, charge in self.groups], np.int64)
+        given = sums[self.group_of[self.kind[found]]]
+        for at in np.flatnonzero(self.roll.columns[PARTED, found] > 0).tolist():
+            given[at] = sum(amount for _, amount in self[int(found[at])].given)
+        price = self.cost[found] * 1_000_000 // np.maximum(given, 1)
+        late = -self.roll.columns[AT_MS, found], -self.roll.columns[SEQ, found]
+        keys = np.stack((rank, price, *late))
+        order = np.lexsort(keys[::-1])
+        same = (keys[:, order[1:]] == keys[:, order[:-1]]).all(axis=0)
+        if same.any():  # by name, parts of one job in their order
+            names = sorted(order.tolist(), key=lambda at: (*keys[:, at].tolist(), self[int(found[at])].job))
+            order = np.array(names, np.int64)
+        return map(int, found[order])
+
+    def holding_on(self, rows: I32) -> npt.NDArray[np.bool_]:
+        """[tenants] whether each holds something on one of `rows`."""
+        found = np.zeros(len(self.kind), np.bool_)
+        for row in rows.tolist():
+            start = self.roll.start[row]
+            found[self.roll.held[start : start + self.roll.count[row], TENANT]] = True
+        return found
+
+    def entries(self, is_open: npt.NDArray[np.bool_]) -> tuple[I64, I64, I64]:
+        """(row, tenant, cards it holds there, wholly or in part, at least 1), by row, of the open ones."""
+        roll = self.roll
+        row = np.repeat(np.arange(len(roll.count)), roll.count)
+        first = np.repeat(roll.start - (np.cumsum(roll.count) - roll.count), roll.count)
+        lines = roll.held[np.arange(len(row)) + first]
+        keep = is_open[lines[:, TENANT]]
+        row, at = row[keep], lines[keep, TENANT]
+        cards = np.bitwise_count(lines[keep, MASK]).astype(np.int64)
+        if not len(row):
+            return row, at, cards
+        new = np.ones(len(row), np.bool_)
+        new[1:] = (row[1:] != row[:-1]) | (at[1:] != at[:-1])
+        (starts,) = np.nonzero(new)
+        return row[starts], at[starts], np.maximum(np.add.reduceat(cards, starts), 1)
+
+    def _lowest(self, there: npt.NDArray[np.bool_]) -> dict[int, int]:
+        leaf, priority = self.leaf_of[self.group_of[there]], self.priority_of[there]
+        order = np.lexsort((priority, leaf))
+        found, first = np.unique(leaf[order], return_index=True)
+        return dict(zip(found.tolist(), priority[order][first].tolist(), strict=True))
 
 
 class Pool(NamedTuple):
@@ -104,11 +197,21 @@ class Pool(NamedTuple):
 
     tenants: Tenants
     rank: I64  # [tenants] dense, from 0
-    right: I64  # [tenants]
+    right_of: I64  # [kinds] of those that are to be had
 
     def narrowed(self, keep: npt.NDArray[np.bool_]) -> Pool:
         """Only those of `keep` [tenants]."""
         return self._replace(rank=np.where(keep, self.rank, _NOT))
+
+    def of_kinds(self, keep: npt.NDArray[np.bool_]) -> Pool:
+        """Only those of `keep` [kinds]."""
+        return self if keep.all() else self.narrowed(np.append(keep, False)[self.tenants.kind])
+
+    @property
+    def right(self) -> I64:
+        """[tenants] by which right each is to be had."""
+        found: I64 = np.append(self.right_of, _NOT)[self.tenants.kind]
+        return found
 
     @property
     def is_empty(self) -> bool:
@@ -116,44 +219,57 @@ class Pool(NamedTuple):
         return bool((self.rank < 0).all())
 
 
-def open_pool(
+class Offers(NamedTuple):
+    """[kinds] what one beneficiary may have, by kind: `rank` -1: nothing."""
+
+    rank: I64
+    right: I64
+
+
+def offers_of(
     tenants: Tenants,
     rules: Preemption,
     *,
     priority: int | None,
-    gone: Sequence[int] = (),
     claim: Claim | None,
-) -> Pool:
-    """Whom a job of `priority` (None: priorities don't count) may have, those `gone` excepted.
+    compiled: bool = False,
+) -> Offers:
+    """What a job of `priority` (None: priorities don't count) may have.
 
     Spot work first, then whose queue has most beyond its own, then lower priority; last resorts last.
     """
+    nobody: I64 = np.full(len(tenants.count), _NOT, np.int64)
     if not is_any(tenants, rules, priority=priority, claim=claim):
-        nobody: I64 = np.full(len(tenants.all), _NOT, np.int64)
-        return Pool(tenants, nobody, nobody)
-    rights = _rights(tenants, claim)
-    by_group = [(_NOT, 0) if known is None else (int(known[0]), known[1]) for known in rights]
-    right: I64 = np.array([one for one, _ in by_group], np.int64)[tenants.group]
-    share: I64 = np.array([one for _, one in by_group], np.int64)[tenants.group]
-    own = share == 0 if claim is None else _own(tenants, claim)[tenants.group]
-    lower = tenants.priority < (priority or 0)
+        return Offers(nobody, nobody)
+    group, there = tenants.group_of, tenants.count > 0
+    by_group = _rights(tenants, claim, compiled=compiled)
+    right, share = by_group[0][group], by_group[1][group]
+    own = there if claim is None else tenants.leaf_of[group] == claim.leaf
+    lower = tenants.priority_of < (priority or 0)
     may = np.where(own, lower & rules.lower_priority & (priority is not None), right >= 0)
     if rules.spot:
-        right = np.where(tenants.spot, Right.SPOT, right)
-        share = np.where(tenants.spot, 0, share)
-        may = may | tenants.spot
-    may[list(gone)] = False
-    order = np.lexsort((tenants.priority, -share, right))
-    keys = np.stack((right[order], -share[order], tenants.priority[order]))
+        right = np.where(tenants.spot_of, Right.SPOT, right)
+        share = np.where(tenants.spot_of, 0, share)
+        may = may | tenants.spot_of
+    (kinds,) = np.nonzero(there)
+    keys = np.stack((right, -share, tenants.priority_of))[:, kinds]
+    order = np.lexsort(keys[::-1])
     new = np.ones(len(order), np.int64)
-    new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    rank: I64 = np.zeros(len(order), np.int64)
-    rank[order] = np.cumsum(new) - 1
-    return Pool(tenants, np.where(may, rank, _NOT), right)
+    new[1:] = (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0)
+    rank = nobody.copy()
+    rank[kinds[order]] = np.cumsum(new) - 1
+    return Offers(np.where(may, rank, _NOT), right)
+
+
+def open_pool(tenants: Tenants, offers: Offers, gone: Sequence[int] = ()) -> Pool:
+    """Those tenants that `offers` are of, those `gone` excepted."""
+    rank: I64 = np.append(offers.rank, _NOT)[tenants.kind]
+    rank[list(gone)] = _NOT
+    return Pool(tenants, rank, offers.right)
 
 
 def is_any(tenants: Tenants, rules: Preemption, *, priority: int | None, claim: Claim | None) -> bool:
-    """Whether anybody might be had; looked at by queue, before anything is laid out by tenant.
+    """Whether anybody might be had; looked at by queue, before anything is laid out by kind.
 
     False is sure, True is not.
     """
@@ -166,6 +282,23 @@ def is_any(tenants: Tenants, rules: Preemption, *, priority: int | None, claim: 
     return claim is not None and bool(claim.open_leaves(tenants.sides(claim)))
 
 
+def may_ever_stop(record: JobRecord, rules: Preemption) -> bool:
+    """Whether the job of `record` may be stopped, once it has run long enough."""
+    if record.phase not in _UNDER_WAY or record.evicting is not None or record.cancelled:
+        return False
+    often = record.evictions and record.evictions >= rules.most_evictions and not record.job.spot
+    return record.job.stop.preemptible and not often
+
+
+def terms_of(record: JobRecord, rules: Preemption, fixed: int = -1) -> Terms:
+    """What the cost of stopping it follows from."""
+    stop = record.job.stop
+    extra = record.evictions * (HOUR_MS * rules.again_milli // FULL)
+    return Terms(
+        record.since_ms, stop.checkpoint_ms or 0, stop.restart_ms, extra, _milli_cards(record), fixed
+    )
+
+
 def victim_cost(record: JobRecord, now: int, rules: Preemption) -> int | None:
     """What is lost, in ms of one whole card, if the running job of `record` is stopped at `now`.
 
@@ -173,17 +306,10 @@ def victim_cost(record: JobRecord, now: int, rules: Preemption) -> int | None:
     eviction a part of an hour, on its cards. None: it may not be stopped.
     Worked: 2 cards, 50 min after a checkpoint, 1 min to restart, evicted once at 500 milli: 2 x 81 min.
     """
-    if record.phase not in _UNDER_WAY or record.evicting is not None or record.cancelled:
+    if not may_ever_stop(record, rules) or max(0, now - record.since_ms) < rules.least_run_ms:
         return None
-    stop, ran = record.job.stop, max(0, now - record.since_ms)
-    if not stop.preemptible or ran < rules.least_run_ms:
-        return None
-    lost = _unsaved_ms(record, now) + stop.restart_ms
-    if record.evictions:
-        if record.evictions >= rules.most_evictions and not record.job.spot:
-            return None
-        lost += record.evictions * (HOUR_MS * rules.again_milli // FULL)
-    return _milli_cards(record) * lost // FULL
+    terms = terms_of(record, rules)
+    return terms.milli * (_unsaved_ms(record, now) + terms.restart + terms.extra) // FULL
 
 
 def shrink_cost(record: JobRecord, left_milli: int, now: int) -> int:
@@ -218,29 +344,32 @@ def _asked(request: Request) -> int:
     return request.cards * (FULL if share is None else share)
 
 
-def _entries(tenants: Sequence[Tenant]) -> tuple[I64, I64, I64]:
-    """(row, tenant, cards it holds there, wholly or in part, at least 1), by row and then by tenant."""
-    held: list[tuple[int, int, int]] = []
-    for at, one in enumerate(tenants):
-        if len(one.seats) == 1:
-            held.append((one.seats[0].row, at, one.seats[0].mask.bit_count() or 1))
-            continue
-        cards: dict[int, int] = {}
-        for seat in one.seats:
-            cards[seat.row] = cards.get(seat.row, 0) + seat.mask.bit_count()
-        held += [(row, at, count or 1) for row, count in cards.items()]
-    table = np.array(held, np.int64).reshape(len(held), 3)
-    table = table[np.argsort(table[:, 0], kind="stable")]
-    return table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy()
-
-
-def _rights(tenants: Tenants, claim: Claim | None) -> list[tuple[Right, int] | None]:
-    """[groups] (right, share) of those of other queues; None: none."""
+def _rights(tenants: Tenants, claim: Claim | None, *, compiled: bool) -> tuple[I64, I64]:
+    """[groups] right and share of those of other queues; right -1: none."""
+    right: I64 = np.full(len(tenants.groups), _NOT, np.int64)
+    share: I64 = np.zeros(len(tenants.groups), np.int64)
     if claim is None:
-        return [(Right.RANK, 0)] * len(tenants.groups)
-    may = {claim.leaf, *claim.open_leaves(tenants.sides(claim))}
-    return [claim.right(*group) if group[0] in may else None for group in tenants.groups]
+        right[:] = Right.RANK
+        return right, share
+    may = np.isin(tenants.leaf_of, [claim.leaf, *claim.open_leaves(tenants.sides(claim))])
+    if compiled and _rights_at_once(tenants, claim, may, right, share):
+        return right, share
+    for at in np.flatnonzero(may).tolist():
+        known = claim.right(*tenants.groups[at])
+        if known is not None:
+            right[at], share[at] = known
+    return right, share
 
 
-def _own(tenants: Tenants, claim: Claim) -> npt.NDArray[np.bool_]:
-    return np.array([leaf == claim.leaf for leaf, _ in tenants.groups], np.bool_)
+def _rights_at_once(
+    tenants: Tenants, claim: Claim, may: npt.NDArray[np.bool_], right: I64, share: I64
+) -> bool:
+    """Whether they were worked out by the compiled loop."""
+    from aliquot.core.room.kernels.law import rights_of
+
+    law, charge = tenants.law(claim.book.tree)
+    side = side_of(claim, charge.shape[1])
+    if rights_of(claim.book.columns(), law, side, charge, tenants.leaf_of, may, right, share):
+        return True
+    right[:], share[:] = _NOT, 0
+    return False

@@ -21,11 +21,13 @@ import numpy as np
 from aliquot.core.jobs import Request
 from aliquot.core.placement.cells import Cells
 from aliquot.core.placement.shapes import Shape
+from aliquot.core.room.effort import Effort
 from aliquot.core.room.gathering import Gathering
 from aliquot.core.room.ground import Ground
+from aliquot.core.room.lodgers import Tenant
 from aliquot.core.room.plot import ALIKE_MS
 from aliquot.core.room.reclaim import Claim, Right
-from aliquot.core.room.tenants import Pool, Tenant
+from aliquot.core.room.tenants import Pool
 from aliquot.core.room.vacancy import Wish
 
 TRIES: Final = 64
@@ -45,6 +47,10 @@ class Bench(Protocol):
     @property
     def rows(self) -> int:
         """Rows in use."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled loops may be used."""
 
     def wish(self, request: Request) -> Wish:
         """The shapes that may stand for `request`."""
@@ -79,21 +85,23 @@ def search(
     claim: Claim | None = None,
     most: int = 512,
     each: int | None = None,
+    effort: Effort | None = None,
 ) -> Found | None:
     """Victims out of `pool` that let all `members` start; None where no set of up to `most` was found.
 
     `claim` is the account of quotas, left as it is (None: there are none). `each`: members one row may take.
+    `effort`: what may still be looked at; what was found when it is used up has to do.
     """
     narrow = None if claim is None else _helpful(pool, claim)
     for right in _rights(pool, claim):
         found: list[Found] = []
         for chosen in (pool,) if narrow is None else (narrow, pool):
-            allowed = chosen.narrowed(chosen.right <= right)
+            allowed = chosen.of_kinds(chosen.right_of <= right)
             if allowed.is_empty:
                 continue
             account = None if claim is None else claim.up_to(right)
             mark = 0 if account is None else account.mark()
-            attempt = _Attempt(members, allowed, bench, account, most, each)
+            attempt = _Attempt(members, allowed, bench, account, most, each, effort or Effort(2**62))
             if attempt.run():
                 found.append(attempt.result())
             if account is not None:
@@ -107,8 +115,9 @@ def _rights(pool: Pool, claim: Claim | None) -> list[Right]:
     """By which rights victims are looked for; the last only where that could change anything."""
     if claim is None:
         return [Right.RANK]
-    others = np.array([leaf != claim.leaf for leaf, _ in pool.tenants.groups], np.bool_)
-    matters = others[pool.tenants.group] & (pool.rank >= 0) & (pool.right != Right.SPOT)
+    tenants = pool.tenants
+    others = (tenants.leaf_of[tenants.group_of] != claim.leaf) & (pool.right_of != Right.SPOT)
+    matters = np.append(others, False)[tenants.kind] & (pool.rank >= 0)
     return [Right.RANK, Right.LAST] if matters.any() else [Right.RANK]
 
 
@@ -126,10 +135,10 @@ def _best_of(found: Sequence[Found]) -> Found:
 
 def _helpful(pool: Pool, claim: Claim) -> Pool | None:
     """Those who hold the quota that is lacking; None where none is lacking, or all or nobody does."""
-    if claim.is_met():
+    lack = claim.lack()
+    if lack is None:
         return None
-    helps = np.array([claim.helps(*group) for group in pool.tenants.groups], np.bool_)[pool.tenants.group]
-    narrow = pool.narrowed(helps)
+    narrow = pool.of_kinds(pool.tenants.helping(claim, lack[:2])[pool.tenants.group_of])
     return None if narrow.is_empty or (narrow.rank == pool.rank).all() else narrow
 
 
@@ -148,10 +157,11 @@ class _Attempt:
         claim: Claim | None,
         most: int,
         each: int | None,
+        effort: Effort,
     ) -> None:
         self._bench, self._claim, self._most = bench, claim, most
         self._start = 0 if claim is None else claim.mark()
-        self._ground = Ground(bench.cells, pool, bench.pick, claim)
+        self._ground = Ground(bench.cells, pool, bench.pick, claim, effort, compiled=bench.compiled)
         self._groups = _groups(members)
         self._each = len(members) + EXTRA if each is None else each
         self._gatherings: list[Gathering] = []
@@ -176,11 +186,11 @@ class _Attempt:
         compared = sum(gathering.compared for gathering in self._gatherings)
         next_cost = self._gatherings[0].rival if len(self._gatherings) == 1 else None
         cut = self._was_cut or self._ground.was_cut or any(one.was_cut for one in self._gatherings)
-        worst = max((self._ground.rank[at] for at in self._ground.taken), default=-1)
+        worst = max((self._ground.rank_of(at) for at in self._ground.taken), default=-1)
         return Found(tuple(self._victims()), max(compared, 1), next_cost, cut, worst)
 
     def _victims(self) -> list[Tenant]:
-        return [self._ground.tenants.all[at] for at in self._ground.taken]
+        return [self._ground.tenants[at] for at in self._ground.taken]
 
     def _gather(self) -> bool:
         """Places for all members, the largest first."""
@@ -198,30 +208,28 @@ class _Attempt:
     def _meet_quota(self) -> bool:
         """Stop further jobs, on whatever row, until the quota allows the start."""
         claim, ground = self._claim, self._ground
-        if claim is None or claim.is_met():
-            return True
+        lack = None if claim is None else claim.lack()
+        while claim is not None and lack is not None:
+            before, lack = lack, self._give_quota(claim, lack)
+            if lack is not None and lack[:2] == before[:2]:
+                return False
+        return len(ground.taken) <= self._most
 
-        def place(at: int) -> tuple[object, ...]:
-            one = ground.tenants.all[at]
-            given = max(1, sum(amount for _, amount in one.given))
-            return (
-                ground.rank[at],
-                one.cost * 1_000_000 // given,
-                -one.submitted[0],
-                -one.submitted[1],
-                one.job,
-            )
-
-        for at in sorted(ground.candidates, key=place):
-            one = ground.tenants.all[at]
+    def _give_quota(self, claim: Claim, lack: tuple[int, int, int]) -> tuple[int, int, int] | None:
+        """Stop those who hold some of `lack`, until it is something else that is lacking; what is, then."""
+        ground, now = self._ground, lack
+        for at in ground.by_quota(ground.tenants.helping(claim, lack[:2])):
+            one = ground.tenants[at]
             parts = ground.with_those_before(at)
             if not parts or not claim.helps(one.leaf, one.given) or ground.take(parts) is not None:
                 continue
             for part in parts:
                 self._recount(part)
-            if claim.is_met():
-                return len(ground.taken) <= self._most
-        return False
+            found = claim.lack()
+            if found is None or found[:2] != lack[:2]:
+                return found
+            now = found
+        return now
 
     def _spare(self, is_enough: Callable[[], bool], tries: int | None = None) -> None:
         """Spare whoever is not needed, latest taken first; with `tries` at most so many are asked about."""
@@ -263,9 +271,10 @@ class _Attempt:
 
     def _take_all(self) -> bool:
         """Take all who may be stopped, so that seats decide who has to be; False where they are many."""
-        if len(self._ground.candidates) > TRIES:
+        ground = self._ground
+        if len(ground.candidates) > TRIES:
             return False
-        for at in sorted(self._ground.candidates, key=lambda at: self._ground.rank[at]):
+        for at in sorted(ground.candidates, key=lambda at: (ground.rank_of(at), ground.place_of(at))):
             parts = self._ground.with_those_before(at)
             if parts and self._ground.take(parts) is None:
                 for part in parts:
@@ -278,9 +287,7 @@ class _Attempt:
         Those nearest in the tree go first: they decide whether the beneficiary's side borrows at all.
         """
         claim.rollback(self._start)
-        for at in sorted(
-            self._ground.taken, key=lambda at: claim.distance(self._ground.tenants.all[at].leaf)
-        ):
+        for at in sorted(self._ground.taken, key=lambda at: claim.distance(self._ground.tenants[at].leaf)):
             if not self._ground.may_take(at):
                 return False
         asked = {(one.leaf, one.charge) for one in self._victims() if not one.spot and not one.keep}

@@ -12,7 +12,7 @@ from aliquot.engines.local.members import Life, Member
 GANG: Final = "gang"
 """Why a member is ended that did nothing wrong: another of its gang is over."""
 
-AGAIN: Final = frozenset({"moved", "preempted", "supervisor-stopped", "superseded"})
+AGAIN: Final = frozenset({"moved", "preempted", "resized", "supervisor-stopped", "superseded"})
 """Reasons that are not the job's doing: it goes back to its queue."""
 
 _WINDING_UP: Final = frozenset({Life.STOPPING, Life.OVER, Life.ORPHANED})

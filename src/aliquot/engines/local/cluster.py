@@ -22,6 +22,7 @@ class LocalCluster:
     """Events of `launcher` and of whoever calls `tell`; steps go to `launcher`. Never over."""
 
     is_over = False
+    resizes_in_place = False  # what cards a process sees is settled when it starts
 
     def __init__(self, launcher: Launcher, clock: LocalClock) -> None:
         self.launcher, self.clock = launcher, clock
@@ -49,14 +50,17 @@ class LocalCluster:
     def carry_out(self, steps: Sequence[Work]) -> None:
         """Begin each step; one that is under way or done is left alone.
 
-        A process cannot be moved or resized: the attempt is ended, and its job goes back to its queue.
+        A process cannot be moved or resized: the attempt is ended, and its job goes back to its queue. Who is
+        to go on at another width has been told to end, and starts anew on what is kept for it.
         """
         for step in steps:
             match step:
                 case Start():
-                    self.launcher.start(step.job, step.attempt, step.placements)
+                    self.launcher.start(step.job, step.attempt, step.placements, step.spared)
                 case Kill(evicted=True):
                     self.launcher.evict(step.job, step.attempt, step.grace_ms)
+                case Kill(resized=True):
+                    self.launcher.evict(step.job, step.attempt, step.grace_ms, "resized")
                 case Kill():
                     self.launcher.stop(step.job, step.attempt)
                 case Move() | Resize():

@@ -75,7 +75,7 @@ def put_aside(path: Path, damage: Damage | None, *, accept_loss: bool) -> str:
 def _refuse_loss(path: Path, damage: Damage | None) -> None:
     if damage is None:
         raise JournalDamagedError(
-            f"{path} is no readable database; restore a copy, or accept that everything in it is lost"
+            f"{path} is no readable database; restore a copy, or move it away and lose what was in it"
         )
     if damage.whole_behind:
         raise JournalDamagedError(

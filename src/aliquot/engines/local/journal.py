@@ -339,17 +339,28 @@ class SqliteJournal:
         )
         return self._broken
 
+    def _unreadable(self, at: int, error: Exception) -> JournalDamagedError:
+        what = f"{self.path}: events behind batch {at} cannot be read ({error})"
+        return JournalDamagedError(f"{what}; restore a copy, or move it away to begin anew")
+
     def _events_between(self, after: int, last: int) -> Iterator[Event]:
         """Events of the batches after `after` up to `last`; the bounds are fixed when this is called."""
         query = "SELECT seq, body FROM batches WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         at = after
         while True:
-            with self._writing:
-                rows = self._db.execute(query, (at, last, _PAGE)).fetchall()
+            try:
+                with self._writing:
+                    rows = self._db.execute(query, (at, last, _PAGE)).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise self._unreadable(at, error) from error
             if not rows:
                 return
-            for _, body in rows:
-                yield from _DECODER.decode(body)
+            for seq, body in rows:
+                try:
+                    events = _DECODER.decode(body)
+                except msgspec.MsgspecError as error:
+                    raise self._unreadable(seq - 1, error) from error
+                yield from events
             at = rows[-1][0]
 
 

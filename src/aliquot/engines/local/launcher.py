@@ -104,10 +104,11 @@ class Launcher:
 
     # --- steps -----------------------------------------------------------------------------------------
 
-    def start(self, job: JobId, number: int, placements: Sequence[Placement]) -> None:
+    def start(self, job: JobId, number: int, placements: Sequence[Placement], spared: int = 0) -> None:
         """See to it that the attempt runs; once it does, or has, this changes nothing.
 
         While an earlier attempt of the job is not over, it is ended, and this one has to be asked for again.
+        Of the attempts before it `spared` do not count against its retries.
         """
         live = self._live.get(job)
         if live is not None and live.number != number:
@@ -128,9 +129,9 @@ class Launcher:
             why = f"{min(taken)} lets in one process only, and another job has it"
             self._told.append(StartRefused(self._now(), job, number, why))
             return
-        attempt = self._follow(job, number, len(placements))
+        attempt = self._follow(job, number, len(placements), spared=spared)
         attempt.cards = cards
-        if len(placements) > 1:
+        if max(len(placements), payload.members) > 1:
             attempt.port = free_port({other.port for other in self._live.values()}, f"{job} {number}")
         try:
             for member in attempt.members:
@@ -156,12 +157,9 @@ class Launcher:
         attempt.stop(reason, before=before)
         self._settle(attempt)
 
-    def evict(self, job: JobId, number: int, grace_ms: int) -> None:
-        """End the attempt for others: its warning, or TERM, at once, and more when `grace_ms` are over.
-
-        Its job goes back to its queue. 0: its own grace.
-        """
-        self.stop(job, number, "preempted", f"grace {grace_ms}\n" if grace_ms else "")
+    def evict(self, job: JobId, number: int, grace_ms: int, reason: str = "preempted") -> None:
+        """End it and not its job: warning, or TERM, at once, more after `grace_ms`; 0: its own grace."""
+        self.stop(job, number, reason, f"grace {grace_ms}\n" if grace_ms else "")
 
     def flush(self) -> None:
         """Begin what was asked to start, all at once."""
@@ -192,10 +190,9 @@ class Launcher:
         for job, record in sorted(world.jobs.items()):
             if record.phase not in HOLDING:
                 continue
-            attempt = self._follow(job, record.attempt, len(world.grants.get(job, ())), record.phase)
-            attempt.cards = frozenset(
-                card for grant in world.grants.get(job, ()) for card in grant.placement.cards
-            )
+            grants = world.grants.get(job, ())
+            attempt = self._follow(job, record.attempt, len(grants), record.phase, record.spared)
+            attempt.cards = frozenset(card for grant in grants for card in grant.placement.cards)
             if record.phase is Phase.STARTING and all(member.life is Life.NEW for member in attempt.members):
                 del self._live[job]  # its Start is still owed and comes again
                 starting.add(job)
@@ -250,11 +247,13 @@ class Launcher:
 
     # --- attempts --------------------------------------------------------------------------------------
 
-    def _follow(self, job: JobId, number: int, members: int, phase: Phase = Phase.STARTING) -> Attempt:
+    def _follow(
+        self, job: JobId, number: int, members: int, phase: Phase = Phase.STARTING, spared: int = 0
+    ) -> Attempt:
         """The attempt with whatever an earlier service left of it."""
         payload = self._payload_of(job)
         found = [self._member(GrantId(job, number, at)) for at in range(members)]
-        retries = payload.retries if payload is not None else 0
+        retries = spared + (payload.retries if payload is not None else 0)
         attempt = self._live[job] = Attempt(job, number, found, retries, phase)
         for member in found:
             # what no earlier service has left is not looked for
@@ -270,8 +269,8 @@ class Launcher:
         """Raises OSError with nothing started."""
         name = member.folder.held
         if self.cgroups is not None:
-            asked, missing = payload.limits_of(name.member), self.cgroups.missing.keys()
-            limits = confine(asked, held[name.member], self.grounds, missing)
+            asked, there = payload.limits_of(name.member, held[name.member]), held[name.member]
+            limits = confine(asked, there, self.grounds, self.cgroups.missing.keys())
             member.group = self.cgroups.make(_group_name(name), limits)
             attempt.lapses += member.group.unenforced
         env = environment(payload, held, member.folder, self._exports(name, held[name.member]), attempt.port)

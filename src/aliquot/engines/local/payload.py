@@ -10,8 +10,10 @@ import signal
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from aliquot.core.errors import SpecError
+from aliquot.core.grants import Placement
 
 
 class User(msgspec.Struct, frozen=True):
@@ -68,10 +70,19 @@ class Payload(msgspec.Struct, frozen=True):
     time_ms: int | None = None
     retries: int = 0  # attempts after the first that may follow a failure
     member_limits: tuple[Limits, ...] = ()  # of a gang whose members ask for different things
+    members: int = 1  # as written; a gang may have fewer at a time
+    widths: tuple[int, ...] = ()  # of an elastic job; its limits are those at the width it was written with
 
-    def limits_of(self, member: int) -> Limits:
-        """Those of one member."""
-        return self.member_limits[member] if member < len(self.member_limits) else self.limits
+    def limits_of(self, member: int, placement: Placement | None = None) -> Limits:
+        """Those of one member; of an elastic job, where it was placed, those of the width it has there."""
+        limits = self.member_limits[member] if member < len(self.member_limits) else self.limits
+        if not self.widths or placement is None:
+            return limits
+        return replace(
+            limits,
+            memory_mib=limits.memory_mib and placement.host,
+            cpu_milli=limits.cpu_milli and placement.cpu,
+        )
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -152,6 +163,7 @@ def _checks(payload: Payload) -> list[tuple[str, object, bool, str]]:
         ("command, env or cwd", zero, zero is None, "text without zero bytes"),
         ("cwd or output", relative, relative is None, "an absolute path"),
         ("env", odd, odd is None, "names without ="),
+        ("umask", payload.umask, 0 <= payload.umask <= 0o777, "0 to 511, which is 0o777"),
         ("stop.warn_signal", warn, warn is None or warn in signal.valid_signals(), "a signal's number"),
         ("stop.warn_ms", stop.warn_ms, stop.warn_ms >= 0, "milliseconds, 0 or more"),
         ("stop.grace_ms", stop.grace_ms, stop.grace_ms >= 0, "milliseconds, 0 or more"),

@@ -15,13 +15,14 @@ from zlib import crc32
 from aliquot.engines.local.errors import JournalVersionError
 
 APPLICATION_ID: Final = 0x416C7174  # "Alqt", shown by `file`
-VERSION: Final = 3
+VERSION: Final = 4
 
 _BATCHES: Final = """
     CREATE TABLE batches (
         seq INTEGER PRIMARY KEY, events INTEGER NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL
     )"""
-_PAYLOADS: Final = "CREATE TABLE payloads (job TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID"
+_PAYLOADS: Final = "CREATE TABLE payloads (job TEXT PRIMARY KEY, body BLOB NOT NULL)"
+# with rowids: without, each look-up reads the whole body of every row it passes, and an environment is large
 _SNAPSHOTS: Final = (
     "CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
 )
@@ -84,7 +85,16 @@ def _to_3(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA user_version = 3")
 
 
-MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: _to_2, 2: _to_3}
+def _to_4(db: sqlite3.Connection) -> None:
+    """Version 3 kept payloads without rowids, so that a few large ones made every look-up slow."""
+    db.execute("ALTER TABLE payloads RENAME TO older")
+    db.execute(_PAYLOADS)
+    db.execute("INSERT INTO payloads SELECT job, body FROM older")
+    db.execute("DROP TABLE older")
+    db.execute("PRAGMA user_version = 4")
+
+
+MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: _to_2, 2: _to_3, 3: _to_4}
 """From which version -> the step to the next."""
 
 

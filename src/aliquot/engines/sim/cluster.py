@@ -12,6 +12,8 @@ from aliquot.core.steps import Work
 class SimCluster:
     """A cluster in virtual time. `now` is the time of the last happening observed."""
 
+    resizes_in_place = True
+
     def __init__(self, forecast: Forecast) -> None:
         self.forecast = forecast
 

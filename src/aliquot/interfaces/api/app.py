@@ -91,7 +91,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
         status = _FULL
     if isinstance(error, DocumentError):
         at = f"{error.file}:{error.line}" if error.line is not None else error.file
-        return _mistake(status, Mistake(f"{at}: {error.message}", error.field, error.hint))
+        said = f"{at}: {error.message}" if at else error.message  # what came by the API is in no file
+        return _mistake(status, Mistake(said, error.field, error.hint))
     if isinstance(error, SpecError):
         return _mistake(status, Mistake(error.message, error.field, error.hint))
     return _mistake(status, Mistake(str(error)))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from aliquot.control.errors import UnavailableError
 from aliquot.control.service import Service
 from aliquot.control.views import (
     Accepted,
@@ -21,6 +22,8 @@ from aliquot.control.views import (
     JobSummary,
     LiveExplanation,
     QueueView,
+    Reservation,
+    ReservationView,
     Site,
     Submission,
 )
@@ -28,6 +31,7 @@ from aliquot.interfaces.api.bell import Bell
 from aliquot.interfaces.api.output import Chunk, read_chunk
 
 PATIENCE_S: Final = 1.0  # of a look ahead for whoever submits
+IN_FORCE_S: Final = 10.0  # of whoever reserves, until the loop has taken it up
 POLL_S: Final = 0.05  # how often a followed file is looked at
 _Patience = Annotated[float, msgspec.Meta(ge=0, le=60, description="Seconds to wait for it.")]
 
@@ -210,6 +214,33 @@ async def _apply(desk: Desk, call: Call) -> InForce:
     return await asyncio.wrap_future(await asyncio.to_thread(desk.service.apply, call.caller, call.body))
 
 
+async def _reservations(desk: Desk, call: Call) -> list[ReservationView]:
+    return desk.service.reservations()
+
+
+async def _reserve(desk: Desk, call: Call) -> ReservationView:
+    asked: Reservation = call.body
+    await asyncio.wrap_future(desk.service.reserve(call.caller, asked))
+
+    def found() -> ReservationView | None:
+        return next((one for one in desk.service.reservations() if one.name == asked.name), None)
+
+    await desk.bell.until(lambda: found() is not None, IN_FORCE_S)
+    made = found()
+    if made is None:
+        raise UnavailableError(
+            "it is on the disk, and not in force yet; 'aliquot reservations' shows it then"
+        )
+    return made
+
+
+async def _unreserve(desk: Desk, call: Call) -> Done:
+    name = call.path["name"]
+    await asyncio.wrap_future(desk.service.unreserve(call.caller, name))
+    await desk.bell.until(lambda: all(one.name != name for one in desk.service.reservations()), IN_FORCE_S)
+    return Done()
+
+
 async def _drain(desk: Desk, call: Call) -> Done:
     body: Drain = call.body
     await asyncio.wrap_future(desk.service.drain(call.caller, call.path["node"], drained=body.drained))
@@ -242,6 +273,15 @@ ROUTES: Final = (
         "No new work for a node, or work again; of a card that is out for an error, work again.", Done,
         body=Drain,
     ),
+    Route(
+        "GET", "/v1/reservations", _reservations, "Cards that are closed for a time, now or later.",
+        list[ReservationView],
+    ),
+    Route(
+        "POST", "/v1/reservations", _reserve, "Close cards for a time.", ReservationView, body=Reservation,
+        status=201,
+    ),
+    Route("DELETE", "/v1/reservations/{name}", _unreserve, "Take a reservation back.", Done),
     Route("GET", "/v1/rules", _rules, "The documents and the policy that the service goes by.", InForce),
     Route("PUT", "/v1/rules", _apply, "Go by other documents from now on.", InForce, body=Configuration),
 )  # fmt: skip  # one row per route

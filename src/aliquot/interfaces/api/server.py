@@ -24,17 +24,24 @@ from aliquot.interfaces.api.app import make_app
 from aliquot.interfaces.api.bell import Bell
 from aliquot.interfaces.api.routes import Desk
 
+MOST_EACH: Final = 500  # connections of one user: whoever took all there are would shut everyone out
 SWITCH_S: Final = 0.001  # between two turns of threads: an answer need not wait for a long thought
 _UCRED: Final = struct.Struct("=iII")  # pid, uid, gid
 _LONGEST: Final = 107  # bytes the kernel allows for the name of a socket
 
 
 class _Protocol(H11Protocol):
-    """HTTP whose requests carry the `Caller` in their state."""
+    """HTTP whose requests carry the `Caller` in their state. Nobody but root may hold many connections."""
+
+    uid = -1
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.app_state = {**self.app_state, "peer": caller_of(transport.get_extra_info("socket"))}
+        peer = caller_of(transport.get_extra_info("socket"))
+        self.app_state, self.uid = {**self.app_state, "peer": peer}, peer.uid
+        others = sum(getattr(other, "uid", None) == self.uid for other in self.connections)
+        if self.uid and others > MOST_EACH:
+            transport.abort()
 
 
 class _Server(uvicorn.Server):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from aliquot.core.promise import Answer, Crowding, Part, Promise, Term
 from aliquot.core.queueing.outlook import ENOUGH, Expected, Method, Unsaid
 from aliquot.core.units import format_ms
+from aliquot.interfaces.cli.rough import rough, round_off
 
 if TYPE_CHECKING:
     from aliquot.core.report.result import RunResult
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 Moment = Callable[[int], str]
 """A moment of the engine's time, as people read it."""
 
-_MINUTE: Final = 60_000
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
 _UNSAID: Final[dict[Unsaid, str]] = {
     Unsaid.NO_END: "what it waits for has no known end",
     Unsaid.TOO_FAR: "it lies further ahead than was looked",
@@ -40,24 +38,12 @@ def expected_line(expected: Expected, now: int) -> str:
             f"Expected to start {_within(expected.at_ms - now)} if nobody else comes and all ends as expected"
             f"{counted}; no interval yet: {expected.seen} of {ENOUGH} starts that it takes were seen."
         )
-    low, middle, high = (_rough(at - now) for at in (expected.low_ms, expected.middle_ms, expected.high_ms))
+    low, middle, high = (rough(at - now) for at in (expected.low_ms, expected.middle_ms, expected.high_ms))
     between = f"{low} to {high} (around {middle})" if low != high else f"about {high}"
     held = "no such interval has been tested yet"
     if expected.held_milli is not None:
         held = f"{expected.held_milli / 10:.0f} % of the last {expected.held_jobs:,} such intervals held"
     return f"Expected to start in {between}{counted}; {held}."
-
-
-def starts_in(expected: Expected | None, now: int) -> str:
-    """The same in a word or two, for a column: `12 min to 40 min`, `about 20 min`, `unknown`, or nothing."""
-    if expected is None:
-        return ""
-    if expected.at_ms is None:
-        return "unknown"
-    if expected.low_ms is None or expected.high_ms is None:
-        return f"about {_rough(expected.at_ms - now)}"
-    low, high = _rough(expected.low_ms - now), _rough(expected.high_ms - now)
-    return f"{low} to {high}" if low != high else f"about {high}"
 
 
 def crowding_line(crowding: Crowding | None, now: int) -> str:
@@ -71,7 +57,7 @@ def crowding_line(crowding: Crowding | None, now: int) -> str:
         return ""
     return (
         f"Crowded: {crowding.busy_milli / 10:g} % of the cards are in use, and nearly all have been for "
-        f"{_rough(now - crowding.since_ms)}; of the waiting jobs with bounds {crowding.at_risk} are at risk "
+        f"{rough(now - crowding.since_ms)}; of the waiting jobs with bounds {crowding.at_risk} are at risk "
         f"and {crowding.cannot} cannot be met."
     )
 
@@ -105,8 +91,8 @@ def predicted_lines(results: Sequence[RunResult]) -> Iterator[str]:
             continue
         yield (
             f"{about}: {said.inside_milli / 10:.1f} % of {said.jobs:,} intervals held, meant to hold 80 %; "
-            f"half of them are narrower than {format_ms(_round(said.width_ms))}; "
-            f"mean pinball loss {format_ms(_round(said.pinball_ms))}; "
+            f"half of them are narrower than {format_ms(round_off(said.width_ms))}; "
+            f"mean pinball loss {format_ms(round_off(said.pinball_ms))}; "
             f"{said.unsaid:,} starts came before enough was known."
         )
 
@@ -131,15 +117,4 @@ def _value(part: Part, value: int, moment: Moment) -> str:
 
 
 def _within(ms: int) -> str:
-    return f"in {_rough(ms)}" if ms >= 1000 else "at once"
-
-
-def _rough(ms: int) -> str:
-    return format_ms(_round(max(0, ms)))
-
-
-def _round(ms: int) -> int:
-    """To what a person would say: seconds, from ten minutes on minutes, from ten hours on quarters."""
-    step = 1000 if ms < 10 * _MINUTE else _MINUTE if ms < 10 * _HOUR else _HOUR // 4
-    step = _HOUR if ms >= 2 * _DAY else step
-    return (ms + step // 2) // step * step
+    return f"in {rough(ms)}" if ms >= 1000 else "at once"

@@ -59,6 +59,8 @@ def gate_lines(wait: Wait) -> Iterator[str]:
         yield _near(wait.near)
     if wait.room is not None:
         yield _room(wait.room)
+    if wait.unsearched:
+        yield "Whether anybody could be stopped for it is looked at in a later plan: others had their turn in this."
     for fenced in wait.fenced:
         yield _fenced(fenced)
     if wait.others:

@@ -6,19 +6,27 @@ quick to start as the interpreter lets it be, and reads the same in a pipe.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-ORDER: Final = ("simulate", "compare", "replay", "explain", "topology")
+from aliquot.interfaces.cli.values import read_plainly
+
+Params = list[Any]
 
 
 class Page:
-    """What the help pages of commands and of groups share."""
+    """What commands and groups share: how their help ends, and how they read what they are given."""
 
     epilog: str | None
+
+    def get_params(self, ctx: Any) -> Params:
+        """Options and arguments, which read plain values by themselves."""
+        params: Params = super().get_params(ctx)  # type: ignore[misc]  # of the parser's class beside this one
+        for param in params:
+            read_plainly(param)
+        return params
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the end of the page as it is: examples are not wrapped."""
@@ -50,12 +58,7 @@ class Command(Page, TyperCommand):
 
 
 class Commands(Page, TyperGroup):
-    """A group that lists its commands in the order in which one meets them."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Names, those of ORDER first."""
-        names = super().list_commands(ctx)
-        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+    """A group of commands, listed in the order in which they were put there."""
 
 
 def examples(*lines: str) -> str:
@@ -70,21 +73,3 @@ def describe_mistake(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     page = context.command_path if context is not None else "aliquot"
     return f"{message} (see {page} --help)"
-
-
-def spell_json(arguments: Sequence[str], takes_value: Sequence[str]) -> list[str]:
-    """`--json` without a file to write becomes `--json -`, for the commands in `takes_value`.
-
-    The parser knows options with a value and options without, not both in one. What follows is the file to
-    write if it is `-` or ends in `.json`.
-    """
-    if not arguments or arguments[0] not in takes_value:
-        return list(arguments)
-    spelt: list[str] = []
-    for at, word in enumerate(arguments):
-        spelt.append(word)
-        if word == "--json":
-            after = arguments[at + 1] if at + 1 < len(arguments) else ""
-            if after != "-" and not after.endswith(".json"):
-                spelt.append("-")
-    return spelt

@@ -1,12 +1,11 @@
-"""Commands that speak to a running service, and the one that is the service.
+"""Commands about the jobs of a running service.
 
 Each reads its options, asks through `control.live` and prints what comes back; nothing is decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,15 +15,12 @@ from aliquot.interfaces.cli.help import Command, examples
 from aliquot.interfaces.cli.live_options import (
     AllFlag,
     ArrayOption,
-    CheckpointFlag,
     CommandArgument,
     ComputeOption,
     CoresOption,
     DetachFlag,
     EachFlag,
     EnvOption,
-    EveryOption,
-    FlopsOption,
     FollowFlag,
     GpusOption,
     HostMemoryOption,
@@ -37,59 +33,30 @@ from aliquot.interfaces.cli.live_options import (
     MemoryOption,
     MineFlag,
     NameOption,
-    OnceFlag,
     PriorityOption,
     QueueOption,
     RetriesOption,
+    SerialOption,
     SocketOption,
-    StepOption,
+    SpeedsOption,
     TimeOption,
-    TokensOption,
+    WidthsOption,
 )
-from aliquot.interfaces.cli.live_service import add_apply, add_drains, add_up
 from aliquot.interfaces.cli.options import JsonFlag
 
 if TYPE_CHECKING:
-    from aliquot.control.live import Live
-    from aliquot.control.views import Accepted
+    from aliquot.control.live import Live, Remote
+    from aliquot.control.views import Accepted, Submission
 
-LIVE_EXPLAIN: Final = "why"
 PATIENCE_S: Final = 1.0  # of whoever submits, to be told when it starts
 FEW: Final = 10  # documents; of more only those with bounds are worth the wait
 
 
-def add_live_commands(app: typer.Typer, live: Callable[[], Live]) -> None:
-    """All of them, in the order in which one meets them."""
-    add_up(app, live)
-    _add_run(app, live)
-    _add_submit(app, live)
-    _add_jobs(app, live)
-    _add_job(app, live)
-    _add_logs(app, live)
-    _add_endings(app, live)
-    _add_sites(app, live)
-    _add_top(app, live)
-    _add_report(app)
-    _add_why(app, live)
-    add_drains(app, live)
-    add_apply(app, live)
+def add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`run`: a command as a job, and stay with it."""
 
-
-def spell_explain(arguments: Sequence[str]) -> list[str]:
-    """`explain ID`, without a file to read, asks the running service."""
-    words = list(arguments)
-    if words[:1] != ["explain"]:
-        return words
-    own = [word for before, word in pairwise(words) if before != "--socket"]
-    others = [word for word in own if not word.startswith("-")]
-    is_live = len(others) == 1 and others[0].replace("_", "", 1).isdigit() and not Path(others[0]).exists()
-    return [LIVE_EXPLAIN, *words[1:]] if is_live else words
-
-
-def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
     @app.command(
         cls=Command,
-        short_help="Run a command on cards: wait your turn, see its output, get its exit code.",
         epilog=examples(
             "aliquot run --gpus 2 -- python train.py",
             "aliquot run --gpus 1 --memory 20GiB --compute 50% --time 4h --detach -- ./serve.sh",
@@ -112,6 +79,9 @@ def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
         key: KeyOption = "",
         array: ArrayOption = None,
         members: MembersOption = 1,
+        widths: WidthsOption = None,
+        speeds: SpeedsOption = None,
+        serial: SerialOption = None,
         detach: DetachFlag = False,
         socket: SocketOption = None,
     ) -> None:
@@ -121,21 +91,26 @@ def _add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
         while it runs. The job has the folder and the environment this was called with.
         """
         from aliquot.interfaces.cli.live_asks import RunAsk, submission
-        from aliquot.interfaces.cli.live_run import run_array, run_job
 
         asked = RunAsk(
             gpus, memory, compute, cpu, host_memory, queue, priority, time, retries, name, env or [], key,
-            array, members,
+            array, members, widths, speeds, serial,
         )  # fmt: skip  # two lines read better than fourteen
-        remote = live().connect(socket)
         wanted = submission(command, asked, live().environment(), Path.cwd())
-        if detach:
-            told = remote.submit_and_see(wanted)
-            say_outlook(told)
-            typer.echo(told.id)
-            return
-        job = remote.submit(wanted)  # at once: from here on signals are for the job
-        raise typer.Exit(run_job(remote, job) if array is None else run_array(remote, job))
+        raise typer.Exit(_start(live().connect(socket), wanted, detach=detach, is_array=array is not None))
+
+
+def _start(remote: Remote, wanted: Submission, *, detach: bool, is_array: bool) -> int:
+    """The exit code: that of the job, or 0 at once for one that is left to itself."""
+    from aliquot.interfaces.cli.live_run import run_array, run_job
+
+    if detach:
+        told = remote.submit_and_see(wanted)
+        say_outlook(told)
+        typer.echo(told.id)
+        return 0
+    job = remote.submit(wanted)  # at once: from here on signals are for the job
+    return run_array(remote, job) if is_array else run_job(remote, job)
 
 
 def say_outlook(told: Accepted) -> None:
@@ -146,10 +121,11 @@ def say_outlook(told: Accepted) -> None:
         typer.echo(line, err=True)
 
 
-def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
+def add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`submit`: jobs of documents."""
+
     @app.command(
         cls=Command,
-        short_help="Submit the jobs of documents.",
         epilog=examples("aliquot submit train.yaml"),
     )
     def submit(files: JobFiles, socket: SocketOption = None, json: JsonFlag = False) -> None:
@@ -159,7 +135,7 @@ def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
         (startBy, finishBy, speedFloor) can be met is said on standard error.
         """
         from aliquot.interfaces.cli.live_asks import BOUNDS, in_this_folder, with_ids
-        from aliquot.interfaces.cli.live_text import print_json
+        from aliquot.interfaces.cli.plain import print_json
 
         doors = live()
         asked = [in_this_folder(job, doors.environment(), Path.cwd()) for job in doors.read_jobs(files)]
@@ -177,10 +153,11 @@ def _add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
             print_json(answers)
 
 
-def _add_jobs(app: typer.Typer, live: Callable[[], Live]) -> None:
+def add_jobs(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`jobs`: all of them."""
+
     @app.command(
         cls=Command,
-        short_help="List jobs.",
         epilog=examples("aliquot jobs", "aliquot jobs --all --mine --json"),
     )
     def jobs(
@@ -191,20 +168,24 @@ def _add_jobs(app: typer.Typer, live: Callable[[], Live]) -> None:
         json: JsonFlag = False,
     ) -> None:
         """List the jobs that wait or run, in the order in which they were submitted; an array on one line."""
-        from aliquot.interfaces.cli.live_text import job_lines, show
+        from aliquot.interfaces.cli.quick import ListAsk, list_jobs
 
-        show(live().connect(socket).jobs(over=all_, mine=mine, fold=not each), job_lines, as_json=json)
+        list_jobs(ListAsk(all_, mine, each, json, socket), live())
 
 
-def _add_job(app: typer.Typer, live: Callable[[], Live]) -> None:
-    @app.command(cls=Command, short_help="Show one job.", epilog=examples("aliquot job 12"))
+def add_job(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`job`: one of them."""
+
+    @app.command(cls=Command, epilog=examples("aliquot job 12"))
     def job(id_: IdArgument, socket: SocketOption = None, json: JsonFlag = False) -> None:
         """Show all about one job: what it asked for, its attempts, what it held, how it ended.
 
         Of an array its jobs are listed.
         """
+        from aliquot.interfaces.cli.job_rows import job_lines
         from aliquot.interfaces.cli.live_asks import tasks_of
-        from aliquot.interfaces.cli.live_text import detail_lines, job_lines, show
+        from aliquot.interfaces.cli.live_text import detail_lines
+        from aliquot.interfaces.cli.plain import show
 
         remote = live().connect(socket)
         tasks = tasks_of(remote, id_)
@@ -214,10 +195,10 @@ def _add_job(app: typer.Typer, live: Callable[[], Live]) -> None:
             show(tasks, job_lines, as_json=json)
 
 
-def _add_logs(app: typer.Typer, live: Callable[[], Live]) -> None:
-    @app.command(
-        cls=Command, short_help="Print what a job has printed.", epilog=examples("aliquot logs -f 12")
-    )
+def add_logs(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`logs`: what it printed."""
+
+    @app.command(cls=Command, epilog=examples("aliquot logs -f 12"))
     def logs(
         id_: IdArgument, follow: FollowFlag = False, member: MemberOption = None, socket: SocketOption = None
     ) -> None:
@@ -230,91 +211,23 @@ def _add_logs(app: typer.Typer, live: Callable[[], Live]) -> None:
         print_output(live().connect(socket), id_, follow=follow, member=member)
 
 
-def _add_endings(app: typer.Typer, live: Callable[[], Live]) -> None:
-    @app.command(cls=Command, short_help="Give jobs up.", epilog=examples("aliquot cancel 12 13"))
+def add_cancel(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`cancel`: several at once."""
+
+    @app.command(cls=Command, epilog=examples("aliquot cancel 12 13"))
     def cancel(ids: IdsArgument, socket: SocketOption = None) -> None:
         """Give jobs, or whole arrays, up: what runs is ended, with TERM first, and KILL after its grace."""
         remote = live().connect(socket)
         for job in ids:
             remote.cancel(job)
 
-    @app.command(
-        cls=Command, short_help="Wait until jobs are over.", epilog=examples("aliquot wait 12 && echo done")
-    )
+
+def add_wait(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`wait`: several at once."""
+
+    @app.command(cls=Command, epilog=examples("aliquot wait 12 && echo done"))
     def wait(ids: IdsArgument, socket: SocketOption = None) -> None:
         """Wait until jobs are over; the exit code is that of the first that failed, or 0."""
         from aliquot.interfaces.cli.live_run import wait_for
 
         raise typer.Exit(wait_for(live().connect(socket), ids))
-
-
-def _add_sites(app: typer.Typer, live: Callable[[], Live]) -> None:
-    @app.command(
-        cls=Command, short_help="List cards and who holds what of them.", epilog=examples("aliquot gpus")
-    )
-    def gpus(socket: SocketOption = None, json: JsonFlag = False) -> None:
-        """List the cards, what is free of each, and the jobs on it."""
-        from aliquot.interfaces.cli.live_text import card_lines, show
-
-        show(live().connect(socket).gpus(), card_lines, as_json=json)
-
-    @app.command(cls=Command, short_help="List queues.", epilog=examples("aliquot queues"))
-    def queues(socket: SocketOption = None, json: JsonFlag = False) -> None:
-        """List the queues, what waits and what runs in each."""
-        from aliquot.interfaces.cli.live_queues import queue_lines
-        from aliquot.interfaces.cli.live_text import show
-
-        show(live().connect(socket).queues(), queue_lines, as_json=json)
-
-
-def _add_top(app: typer.Typer, live: Callable[[], Live]) -> None:
-    @app.command(
-        cls=Command,
-        short_help="Watch cards and jobs as they are.",
-        epilog=examples("aliquot top", "aliquot top --once"),
-    )
-    def top(every: EveryOption = 2.0, once: OnceFlag = False, socket: SocketOption = None) -> None:
-        """Watch the cards, how busy they are, and the jobs that wait and run, until interrupted."""
-        from aliquot.interfaces.cli.live_top import watch_site
-
-        watch_site(live().connect(socket), every, once=once)
-
-
-def _add_report(app: typer.Typer) -> None:
-    @app.command(
-        cls=Command,
-        short_help="Inside a job: tell how far it is.",
-        epilog=examples("aliquot report --step 10 --tokens 81920", "aliquot report --checkpoint"),
-    )
-    def report(
-        step: StepOption = None,
-        tokens: TokensOption = None,
-        flops: FlopsOption = None,
-        checkpoint: CheckpointFlag = False,
-    ) -> None:
-        """Tell how far this job is, in totals since it began; 'aliquot job ID' shows what follows from it.
-
-        A report never hurts: where it cannot be sent it says so and the exit code is 0 all the same.
-        """
-        from aliquot.interfaces.cli.live_asks import send_report
-
-        problem = send_report(step, tokens, flops, checkpoint=checkpoint)
-        if problem:
-            typer.echo(f"not reported: {problem}", err=True)
-
-
-def _add_why(app: typer.Typer, live: Callable[[], Live]) -> None:
-    @app.command(
-        LIVE_EXPLAIN,
-        cls=Command,
-        short_help="Say why a live job is where it is, or why it waits.",
-        epilog=examples("aliquot why 12", "aliquot explain 12"),
-    )
-    def why(id_: IdArgument, socket: SocketOption = None, json: JsonFlag = False) -> None:
-        """Say why a job of the running service is where it is, or why it waits.
-
-        'aliquot explain ID' does the same.
-        """
-        from aliquot.interfaces.cli.live_text import explanation_lines, show
-
-        show(live().connect(socket).explain(id_), explanation_lines, as_json=json)

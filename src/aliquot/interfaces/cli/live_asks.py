@@ -35,6 +35,9 @@ class RunAsk(NamedTuple):
     key: str = ""
     array: str | None = None
     members: int = 1
+    widths: str | None = None
+    speeds: str | None = None
+    serial: str | None = None
 
 
 def submission(
@@ -53,6 +56,7 @@ def submission(
         "priority": asked.priority,
         "array": asked.array,
         "members": asked.members if asked.members > 1 else None,
+        "elastic": _elastic(asked),
     }
     return Submission(
         command=tuple(command),
@@ -64,6 +68,19 @@ def submission(
         retries=asked.retries,
         key=asked.key,
     )
+
+
+def _elastic(asked: RunAsk) -> dict[str, Any] | None:
+    """The widths of an elastic job as a document has them."""
+    if asked.widths is None:
+        for name, value in (("--speeds", asked.speeds), ("--serial", asked.serial)):
+            if value is not None:
+                raise SpecError("speeds of no widths", field=name, value=value, hint="--widths 1,2,4")
+        return None
+    lists = {"widths": asked.widths.split(",")}
+    if asked.speeds is not None:
+        lists["speeds"] = asked.speeds.split(",")
+    return {**lists, **({} if asked.serial is None else {"serial": asked.serial})}
 
 
 def in_this_folder(asked: Submission, environment: Mapping[str, str], folder: Path) -> Submission:

@@ -179,6 +179,34 @@ MembersOption = Annotated[
         help="N processes with cards of their own, which start and end together.",
     ),
 ]
+WidthsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--widths",
+        metavar="N,N,...",
+        rich_help_panel=ASKED,
+        help="Elastic: it can run with so many cards, or members; --gpus or --members is one of these. It is "
+        "stopped and started again at another where that pays, and finds it in ALIQUOT_WIDTH.",
+    ),
+]
+SpeedsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--speeds",
+        metavar="X,X,...",
+        rich_help_panel=ASKED,
+        help="How fast it is at each of its widths, in any one unit, such as 1,1.9,3.4.",
+    ),
+]
+SerialOption = Annotated[
+    str | None,
+    typer.Option(
+        "--serial",
+        metavar="SHARE",
+        rich_help_panel=ASKED,
+        help="Instead of --speeds: the part of its work that no further card makes faster, such as 5%.",
+    ),
+]
 MemberOption = Annotated[
     int | None,
     typer.Option("--member", min=0, metavar="N", help="Of one member only; if absent, of all."),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from aliquot.control.views import QueueView, QuotaView
+from aliquot.control.views import BudgetView, QueueView, QuotaView
+from aliquot.core.months import format_day
 from aliquot.core.queues import Measure
 from aliquot.core.units import FULL, format_memory
 from aliquot.interfaces.cli.expectations import crowding_line
-from aliquot.interfaces.cli.live_text import columns
+from aliquot.interfaces.cli.plain import columns
 
 
 def queue_lines(queues: Sequence[QueueView]) -> list[str]:
@@ -18,15 +19,19 @@ def queue_lines(queues: Sequence[QueueView]) -> list[str]:
     is_quoted = any(queue.quotas for queue in queues)
     is_bound = any(queue.at_risk or queue.cannot for queue in queues)
     heads += ["NOMINAL", "BORROWED", "ASKED FOR"] if is_quoted else []
+    is_budgeted = any(queue.budget is not None for queue in queues)
+    heads += ["BUDGET", "SPENT", "LEFT"] if is_budgeted else []
     heads += ["AT RISK", "CANNOT"] if is_bound else []
     rows, others = [heads], []
     for queue in queues:
         row = [queue.name, str(queue.priority), str(queue.waiting), str(queue.running)]
         row.append(f"{queue.cards_milli / FULL:g}")
         row += _quota_cells(queue) if is_quoted else []
+        row += _budget_cells(queue.budget) if is_budgeted else []
         row += [str(queue.at_risk), str(queue.cannot)] if is_bound else []
         rows.append(row)
         others += [f"{queue.name}: {_quota_line(quota)}" for quota in queue.quotas[1:]]
+        others += [f"{queue.name}: {_budget_line(queue.budget)}"] if queue.budget is not None else []
     crowded = crowding_line(queues[0].crowding if queues else None, time.time_ns() // 1_000_000)
     return [*columns(rows), *others, *([crowded] if crowded else [])]
 
@@ -37,6 +42,29 @@ def _quota_cells(queue: QueueView) -> list[str]:
         return ["-", "-", "-"]
     cards = queue.quotas[0]
     return [_amount(cards, cards.nominal), _amount(cards, cards.borrowed), _amount(cards, cards.waiting)]
+
+
+def _budget_cells(budget: BudgetView | None) -> list[str]:
+    """Of this month: what may be spent, is spent, and is left beside what those who run will spend."""
+    if budget is None:
+        return ["-", "-", "-"]
+    return [_money(budget.nominal), _money(budget.used), _money(budget.left)]
+
+
+def _budget_line(budget: BudgetView) -> str:
+    """`money of 2026-11: spent 812.50 of 1000.00, 100.00 more by those who run, 87.50 left; anew on ...`"""
+    due = f", {_money(budget.due)} more by those who run" if budget.due else ""
+    least = "at least " if budget.unpriced else ""
+    line = (
+        f"money of {budget.month}: spent {least}{_money(budget.used)} of {_money(budget.nominal)}{due},"
+        f" {_money(budget.left)} left; new budget on {format_day(budget.renews_ms)}"
+    )
+    unpriced = ", ".join(budget.unpriced)
+    return f"{line}; no price is known of {unpriced}, which were used" if unpriced else line
+
+
+def _money(cents: int) -> str:
+    return f"{cents / 100:.2f}"
 
 
 def _quota_line(quota: QuotaView) -> str:

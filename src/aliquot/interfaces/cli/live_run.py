@@ -20,8 +20,9 @@ from aliquot.control.errors import UnavailableError
 from aliquot.control.live import OutputPiece, Remote
 from aliquot.control.views import JobDetail, JobSummary
 from aliquot.core.errors import AliquotError
+from aliquot.interfaces.cli.job_rows import counts_of
 from aliquot.interfaces.cli.live_asks import tasks_of
-from aliquot.interfaces.cli.live_text import WHEN, counts_of, waiting_line
+from aliquot.interfaces.cli.live_text import WHEN, waiting_line
 
 POLL_S: Final = 20.0
 AWAY_S: Final = 60.0

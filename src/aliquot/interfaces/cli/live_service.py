@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -26,7 +25,7 @@ from aliquot.interfaces.cli.live_options import (
 from aliquot.interfaces.cli.options import JsonFlag
 
 if TYPE_CHECKING:
-    from aliquot.control.live import Live, Ready
+    from aliquot.control.live import Live, Ready, Remote
 
 
 def add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
@@ -34,7 +33,6 @@ def add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
 
     @app.command(
         cls=Command,
-        short_help="Serve this machine's cards: take jobs, run them, give the cards back.",
         epilog=examples("aliquot up queues.yaml", "aliquot up --simulate a100-40x8 --state /tmp/site"),
     )
     def up(
@@ -76,7 +74,6 @@ def add_apply(app: typer.Typer, live: Callable[[], Live]) -> None:
 
     @app.command(
         cls=Command,
-        short_help="Have the running service go by other documents.",
         epilog=examples("aliquot apply queues.yaml", "aliquot apply --policy binpack-slices"),
     )
     def apply(
@@ -92,7 +89,8 @@ def add_apply(app: typer.Typer, live: Callable[[], Live]) -> None:
         """
         from aliquot.control.views import Configuration
         from aliquot.core.errors import SpecError
-        from aliquot.interfaces.cli.live_text import rules_lines, show
+        from aliquot.interfaces.cli.live_text import rules_lines
+        from aliquot.interfaces.cli.plain import show
 
         doors = live()
         if not files and policy is None:
@@ -102,22 +100,24 @@ def add_apply(app: typer.Typer, live: Callable[[], Live]) -> None:
         show(remote.apply(Configuration(documents, policy)), rules_lines, as_json=json)
 
 
-def add_drains(app: typer.Typer, live: Callable[[], Live]) -> None:
-    """`drain` and `undrain`."""
+def add_drain(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`drain`: of nodes."""
 
-    def turn(node: str | None, socket: Path | None, *, drained: bool) -> None:
-        remote = live().connect(socket)
-        for name in [node] if node is not None else remote.site().nodes:
-            remote.drain(name, drained=drained)
-
-    @app.command(cls=Command, short_help="Take no new work.", epilog=examples("aliquot drain"))
+    @app.command(cls=Command, epilog=examples("aliquot drain"))
     def drain(node: NodeArgument = None, socket: SocketOption = None) -> None:
         """Start no new job on a node; what runs goes on."""
-        turn(node, socket, drained=True)
+        _turn(live().connect(socket), node, drained=True)
 
-    @app.command(
-        cls=Command, short_help="Take work again.", epilog=examples("aliquot undrain", "aliquot undrain 3")
-    )
+
+def add_undrain(app: typer.Typer, live: Callable[[], Live]) -> None:
+    """`undrain`: of nodes, or of a card that was out for an error."""
+
+    @app.command(cls=Command, epilog=examples("aliquot undrain", "aliquot undrain 3"))
     def undrain(place: PlaceArgument = None, socket: SocketOption = None) -> None:
         """Start jobs on a node again, or on a card that is out for a fatal error: say that it is well."""
-        turn(place, socket, drained=False)
+        _turn(live().connect(socket), place, drained=False)
+
+
+def _turn(remote: Remote, node: str | None, *, drained: bool) -> None:
+    for name in [node] if node is not None else remote.site().nodes:
+        remote.drain(name, drained=drained)

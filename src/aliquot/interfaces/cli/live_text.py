@@ -1,13 +1,10 @@
-"""What the live commands print: plain columns for a person or a pipe, or JSON."""
+"""What the live commands say: cards, one job, why it waits, what a service goes by."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeVar
-
-import msgspec
-import typer
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from aliquot.control.views import (
     Accepted,
@@ -15,55 +12,17 @@ from aliquot.control.views import (
     CardView,
     InForce,
     JobDetail,
-    JobSummary,
     LiveExplanation,
     Progress,
+    ResizeView,
 )
 from aliquot.core.steps import Gate
 from aliquot.core.units import format_memory, format_ms
 from aliquot.interfaces.cli.gates import GATES, gate_lines
+from aliquot.interfaces.cli.job_rows import cards_of
+from aliquot.interfaces.cli.plain import age, columns, now_ms
 
 WHEN: Final = "; expected to start"
-_T = TypeVar("_T")
-
-
-def show(value: _T, lines_of: Callable[[_T], Sequence[str] | Iterator[str]], *, as_json: bool) -> None:
-    """Print a value as JSON or as lines."""
-    if as_json:
-        print_json(value)
-        return
-    for line in lines_of(value):
-        typer.echo(line)
-
-
-def print_json(value: object) -> None:
-    """Indented, as the API spells it."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
-
-
-def job_lines(jobs: Sequence[JobSummary]) -> list[str]:
-    """One row per job."""
-    if not jobs:
-        return ["no jobs"]
-    from aliquot.interfaces.cli.expectations import starts_in
-
-    now = _now()
-    rows = [("ID", "NAME", "USER", "QUEUE", "PRIORITY", "CARDS", "PHASE", "FOR", "EXIT", "STARTS IN")]
-    for job in jobs:
-        since = job.over_ms or job.started_ms or job.submitted_ms
-        status = "" if job.exit_status is None else str(job.exit_status)
-        rows.append(
-            (job.id, job.name, job.user, job.queue, str(job.priority), str(job.cards), counts_of(job),
-             _age(now - since), status, starts_in(job.expected, now))
-        )  # fmt: skip  # as the heading
-    return columns(rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows])
-
-
-def counts_of(job: JobSummary) -> str:
-    """Its phase; of an array how many are how far, such as `3 running, 97 pending`."""
-    if job.counts is None:
-        return job.phase
-    return ", ".join(f"{count} {phase}" for phase, count in job.counts.items())
 
 
 def accepted_lines(told: Accepted) -> Iterator[str]:
@@ -75,7 +34,7 @@ def accepted_lines(told: Accepted) -> Iterator[str]:
         place = place_line(
             told.position, told.waiting, "", told.queue_position, told.queue_waiting or told.waiting
         )
-        when = "" if told.expected is None else f" {expected_line(told.expected, _now())}"
+        when = "" if told.expected is None else f" {expected_line(told.expected, now_ms())}"
         yield f"{what} waits. {place}{when}"
     elif told.jobs > 1:
         yield what
@@ -128,9 +87,11 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
     job = detail.job
     name = f" ({job.name})" if job.name else ""
     yield f"job {job.id}{name} of {job.user or 'nobody known'}: {job.phase}"
+    if job.resizing is not None:
+        yield f"  {resize_line(job.resizing)}"
     yield from (f"  {line}" for line in _waiting_lines(detail))
     many = f", members {job.members}" if job.members > 1 else ""
-    yield f"  submitted {_clock(job.submitted_ms)}, priority {job.priority}, cards {job.cards}{many}"
+    yield f"  submitted {_clock(job.submitted_ms)}, priority {job.priority}, cards {cards_of(job)}{many}"
     if detail.command is not None:
         yield f"  command   {' '.join(detail.command)}"
         yield f"  folder    {detail.cwd}"
@@ -152,14 +113,14 @@ def _waiting_lines(detail: JobDetail) -> Iterator[str]:
             detail.position, detail.waiting, detail.job.queue, detail.queue_position, detail.queue_waiting
         )
     if detail.expected is not None:
-        yield expected_line(detail.expected, _now())
+        yield expected_line(detail.expected, now_ms())
     if detail.promise is not None:
         yield from promise_lines(detail.promise, _clock)
 
 
 def waiting_line(said: LiveExplanation) -> str:
     """Where a waiting job stands, on one line; nothing once it does not wait."""
-    from aliquot.interfaces.cli.expectations import starts_in
+    from aliquot.interfaces.cli.rough import starts_in
 
     if said.wait is None:
         return ""
@@ -172,8 +133,10 @@ def waiting_line(said: LiveExplanation) -> str:
 
 def explanation_lines(said: LiveExplanation) -> Iterator[str]:
     """Why a job is where it is, or waits."""
+    if said.resizing is not None:
+        yield f"{said.job} {resize_line(said.resizing)}."
     if said.wait is not None:
-        waited = _age(said.at_ms - said.submitted_ms)
+        waited = age(said.at_ms - said.submitted_ms)
         yield f"{said.job} has waited {waited} under policy {said.policy}: {GATES[said.wait.gate]}."
         yield from (f"  {line}" for line in _outlook_lines(said))
         yield from (f"  {line}" for line in gate_lines(said.wait))
@@ -182,6 +145,15 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
         yield from _placed(said)
     else:
         yield f"{said.job} is over: {said.phase}. 'aliquot job {said.job}' has its attempts."
+
+
+def resize_line(said: ResizeView) -> str:
+    """That a job is on its way to another width, and for whom."""
+    why = "it grows into cards that are free"
+    if said.width < said.was:
+        why = f"it makes room for {f'job {said.for_job}' if said.for_job else 'others'}"
+    change = f"is being resized from {said.was} to {said.width} since {_clock(said.since_ms)}"
+    return f"{change}: {why}, and goes on once it has ended"
 
 
 def promised_lines(said: LiveExplanation) -> Iterator[str]:
@@ -210,7 +182,7 @@ def _placed(said: LiveExplanation) -> Iterator[str]:
 
     assert said.place is not None
     assert said.placed_ms is not None
-    waited = _age(said.placed_ms - said.submitted_ms)
+    waited = age(said.placed_ms - said.submitted_ms)
     when = _clock(said.placed_ms)
     yield f"{said.job} was placed at {when} by policy {said.policy}, after waiting {waited}."
     told = explain_lines(
@@ -256,8 +228,8 @@ def _attempt_lines(attempt: AttemptView) -> Iterator[str]:
 
 def _progress_line(said: Progress, *, of_many: bool) -> str:
     """What a job says of itself; what it does not say is left out."""
-    now = _now()
-    parts = [f"reported {_age(now - said.beat_ms)} ago"]
+    now = now_ms()
+    parts = [f"reported {age(now - said.beat_ms)} ago"]
     if said.step is not None:
         parts.append(f"step {said.step}")
     if said.steps_per_s is not None:
@@ -267,26 +239,10 @@ def _progress_line(said: Progress, *, of_many: bool) -> str:
     if said.flops_per_s is not None:
         share = "" if said.mfu is None else f" ({said.mfu * 100:.1f} % of what its cards can do)"
         parts.append(f"{said.flops_per_s / 1e12:.3g} TFLOP/s{share}")
-    saved = "never" if said.checkpoint_ms is None else f"{_age(now - said.checkpoint_ms)} ago"
+    saved = "never" if said.checkpoint_ms is None else f"{age(now - said.checkpoint_ms)} ago"
     parts.append(f"checkpoint {saved}")
     return f"{f'member {said.member} ' if of_many else ''}{', '.join(parts)}"
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of one width, each cell as wide as the widest of its column."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-
-
-def _age(ms: int) -> str:
-    return format_ms(max(0, ms) // 1000 * 1000)
-
-
 def _clock(ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

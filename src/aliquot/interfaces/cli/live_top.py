@@ -16,7 +16,8 @@ from aliquot.control.errors import UnavailableError
 from aliquot.control.live import Remote
 from aliquot.control.views import CardView, JobSummary, Site
 from aliquot.core.units import format_memory, format_ms
-from aliquot.interfaces.cli.live_text import counts_of, in_use, users_of
+from aliquot.interfaces.cli.job_rows import cards_of, counts_of
+from aliquot.interfaces.cli.live_text import in_use, users_of
 
 ROWS: Final = 30  # of jobs; the rest is counted
 BAR: Final = 10
@@ -98,7 +99,7 @@ def _job_table(jobs: Sequence[JobSummary]) -> Table:
     for job in ordered[:ROWS]:
         since = now - (job.started_ms or job.submitted_ms)
         table.add_row(
-            job.id, job.name, job.user, job.queue, str(job.cards),
+            job.id, job.name, job.user, job.queue, cards_of(job),
             Text(counts_of(job), style=_STYLE.get(job.phase, "")), format_ms(max(0, since) // 1000 * 1000),
         )  # fmt: skip  # as the heading
     if len(ordered) > ROWS:

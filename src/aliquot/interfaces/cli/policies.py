@@ -34,13 +34,12 @@ FilesOption = Annotated[
 ]
 
 
-def add_policies_command(app: typer.Typer, policies: Policies) -> None:
+def add_policies(app: typer.Typer, policies: Policies) -> None:
     """The command, with what knows the policies."""
 
     @app.command(
         name="policies",
         cls=Command,
-        short_help="List policies and presets, or show what one of them sets.",
         epilog=examples(
             "aliquot policies",
             "aliquot policies internal-platform",

@@ -40,20 +40,11 @@ if TYPE_CHECKING:
 Make = Callable[[], "Experiments"]
 
 
-def add_replays(replay: typer.Typer, experiments: Make) -> None:
-    """Add the commands to the group `replay`."""
-    _add_philly(replay, experiments)
-    _add_kueue(replay, experiments)
-    _add_csv(replay, experiments)
-    _add_sacct(replay, experiments)
-    _add_muri(replay, experiments)
-    _add_pollux(replay, experiments)
+def add_philly(app: typer.Typer, experiments: Make) -> None:
+    """`philly`: a public month."""
 
-
-def _add_philly(replay: typer.Typer, experiments: Make) -> None:
-    @replay.command(
+    @app.command(
         cls=Command,
-        short_help="A public month of training jobs on 80 nodes of 8 cards: who waits how long.",
         epilog=examples(
             "aliquot replay philly --days 7",
             "aliquot replay philly -p fifo -p easy -p backfill --estimates wrong10 --seeds 0-9",
@@ -87,10 +78,11 @@ def _add_philly(replay: typer.Typer, experiments: Make) -> None:
         )
 
 
-def _add_kueue(replay: typer.Typer, experiments: Make) -> None:
-    @replay.command(
+def add_kueue(app: typer.Typer, experiments: Make) -> None:
+    """`kueue`: public shapes."""
+
+    @app.command(
         cls=Command,
-        short_help="Kueue's public performance shapes: thousands of jobs in queues that borrow.",
         epilog=examples(
             "aliquot replay kueue",
             "aliquot replay kueue --shape large --jobs 10000 -p reclaim -p skip-ahead",
@@ -118,10 +110,11 @@ def _add_kueue(replay: typer.Typer, experiments: Make) -> None:
         )
 
 
-def _add_csv(replay: typer.Typer, experiments: Make) -> None:
-    @replay.command(
+def add_csv(app: typer.Typer, experiments: Make) -> None:
+    """`csv`: a table of one's own."""
+
+    @app.command(
         cls=Command,
-        short_help="One's own past jobs, from a table whose columns a small file explains.",
         epilog=examples(
             "aliquot replay csv examples/history/jobs.csv --columns examples/history/columns.yaml "
             "--nodes 4 --cards 8",
@@ -145,11 +138,11 @@ def _add_csv(replay: typer.Typer, experiments: Make) -> None:
     ) -> None:
         """Replay one's own history in FILE: how long jobs would wait under other policies or machines.
 
-        MAP.yaml says under `columns` which column is submit, start, end, duration, estimate, cards, nodes,
-        gpuMemory, model, queue, user, priority, id; under `units` how time (iso, seconds, milliseconds or a
-        pattern), duration, estimate and gpuMemory are written. A row that does not say how long it ran or
-        on how many cards is left out and counted; a wrong one is an error. Without --policy it is the first
-        of the documents, else backfill.
+        MAP.yaml says under `columns` which column is submit, start, end, duration, estimate, limit, cards,
+        nodes, gpuMemory, model, queue, user, priority, id; under `units` how time (iso, seconds,
+        milliseconds or a pattern), duration, estimate, limit and gpuMemory are written. A job is ended at its
+        limit. A row that does not say how long it ran or on how many cards is left out and counted; a wrong
+        one is an error. Without --policy it is the first of the documents, else backfill.
         """
         from aliquot.control.replaying import HistoryAsk, Site
         from aliquot.interfaces.cli.replays_run import read_estimates, run_traces
@@ -164,10 +157,11 @@ def _add_csv(replay: typer.Typer, experiments: Make) -> None:
         )
 
 
-def _add_sacct(replay: typer.Typer, experiments: Make) -> None:
-    @replay.command(
+def add_sacct(app: typer.Typer, experiments: Make) -> None:
+    """`sacct`: Slurm's accounting."""
+
+    @app.command(
         cls=Command,
-        short_help="A Slurm site's past jobs, as sacct prints them.",
         epilog=examples(
             "sacct --allusers --parsable2 --starttime 2026-05-01 --format=JobID,Submit,Start,End,Elapsed,"
             "Timelimit,State,AllocTRES,ReqTRES,Partition,Account,User,Priority > jobs.txt",
@@ -193,8 +187,9 @@ def _add_sacct(replay: typer.Typer, experiments: Make) -> None:
         """Replay what Slurm's accounting recorded in FILE, the output of sacct --parsable2.
 
         Steps belong to their job; tasks of arrays are jobs; cards are gres/gpu of AllocTRES, else of
-        ReqTRES; the time limit is the estimate. Jobs that never started, still ran or had no card are left
-        out and counted. Without --policy it is the first of the documents, else backfill.
+        ReqTRES; the time limit is the estimate, and jobs are ended at it, as Slurm does. Jobs that never
+        started, still ran or had no card are left out and counted. Without --policy it is the first of the
+        documents, else backfill.
         """
         from aliquot.control.replaying import HistoryAsk, Site
         from aliquot.interfaces.cli.replays_run import read_estimates, run_traces
@@ -209,10 +204,11 @@ def _add_sacct(replay: typer.Typer, experiments: Make) -> None:
         )
 
 
-def _add_muri(replay: typer.Typer, experiments: Make) -> None:
-    @replay.command(
+def add_muri(app: typer.Typer, experiments: Make) -> None:
+    """`muri`: jobs that share cards."""
+
+    @app.command(
         cls=Command,
-        short_help="Jobs that share cards, in the Muri authors' published simulator model.",
         epilog=examples(
             "aliquot replay muri --trace 3 --trace 3p",
             "aliquot replay muri -t 1 -p srtf -p srsf -p tiresias -p share-s -p share-l --json",
@@ -236,10 +232,11 @@ def _add_muri(replay: typer.Typer, experiments: Make) -> None:
         run_published(experiments(), "muri", asked, trace_dir, json)
 
 
-def _add_pollux(replay: typer.Typer, experiments: Make) -> None:
-    @replay.command(
+def add_pollux(app: typer.Typer, experiments: Make) -> None:
+    """`pollux`: jobs that grow and shrink."""
+
+    @app.command(
         cls=Command,
-        short_help="Elastic jobs, in the Pollux authors' published simulator model.",
         epilog=examples(
             "aliquot replay pollux --workload 6",
             "aliquot replay pollux -p elastic -p tiresias --json out/pollux.json",

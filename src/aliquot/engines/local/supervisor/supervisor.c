@@ -8,7 +8,8 @@
  * for them and dropped once nobody is there; nobody needs to read them.
  *
  * Commands come through the fifo FOLDER/control, one a line: `signal N`, `stop REASON`, `kill REASON`,
- * `time MS`, `grace MS` (of the warning if there is one, else between TERM and KILL). Stopping: warning signal, a while, TERM, the grace time, KILL; repeated until nothing is left.
+ * `time MS`, `grace MS` (of the warning if there is one, else between TERM and KILL), `within MS` (neither
+ * the warning nor the grace is longer than that, begun or not). Stopping: warning signal, a while, TERM, the grace time, KILL; repeated until nothing is left.
  * A job past its time gets its warning before the end of it, TERM at the end.
  *
  * If this process is killed, the kernel kills the command with it; whatever else the job had started is left
@@ -129,6 +130,13 @@ static int wait_ms(void) {
     return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left + 1;
 }
 
+/* The job's own patience is not for whoever harms others. */
+static void hurry(int64_t most) {
+    if (spec.warn_ms > most) spec.warn_ms = most;
+    if (spec.grace_ms > most) spec.grace_ms = most;
+    if (due > now_ms() + most) due = now_ms() + most;
+}
+
 static void obey(char *line) {
     char *value = strchr(line, ' ');
     if (!value) return;
@@ -139,7 +147,8 @@ static void obey(char *line) {
         if (stage >= ENDING) return;
         if (spec.warn_signal) spec.warn_ms = atoll(value);
         else spec.grace_ms = atoll(value);
-    } else if (!strcmp(line, "kill")) give_reason(value), advance(KILLING);
+    } else if (!strcmp(line, "within")) hurry(atoll(value));
+    else if (!strcmp(line, "kill")) give_reason(value), advance(KILLING);
     else if (!strcmp(line, "time")) spec.time_ms = atoll(value), time_at = began + spec.time_ms;
 }
 

@@ -1,0 +1,1 @@
+"""Compiled inner loops of the search for victims (numba). Imported only where the numba engine is chosen."""

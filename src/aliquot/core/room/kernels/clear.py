@@ -1,0 +1,395 @@
+"""`Ground.clear_one` in numbers: the cheapest set on one row, in the same order and with the same bounds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from aliquot.core.placement.cells import I32, I64, Bool
+from aliquot.core.placement.kernels.jit import compiled
+from aliquot.core.room.kernels.law import right_of
+from aliquot.core.room.law import Law, Side
+
+NONE, UNSURE = -1, -2
+"""No set will do; and: it has to be worked out the long way."""
+
+FULL, ALIKE_MS, PARTS, NODES = 1000, 60_000, 5040, 300
+_MASK, _COMPUTE, _CPU, _HOST = 1, 2, 5, 6
+_AT_MS, _SEQ, _CARDS, _PARTED = 7, 8, 9, 10
+
+
+class Asked(NamedTuple):
+    """The shapes that may stand for one member, on the kind of the row: [shapes] and [shapes, 3]."""
+
+    cpu: I64
+    host: I64
+    cards: I64
+    whole: Bool
+    eligible: I64
+    ask: I64
+
+
+class People(NamedTuple):
+    """Tenants: [columns, tenants], then [tenants], [kinds], [groups, resources], [groups]."""
+
+    columns: I64
+    cost: I64
+    rank: I64
+    open: Bool
+    kind: I64
+    right_of: I64
+    group_of: I64
+    charge: I64
+    leaf: I64
+
+
+@compiled
+def clear_row(
+    bare: I64,
+    left: I32,
+    asked: Asked,
+    lines: I64,
+    people: People,
+    members: int,
+    counted: bool,
+    law: Law,
+    side: Side,
+    total: I64,
+    out: I64,
+) -> tuple[int, int]:
+    """(how many victims are in `out`, or NONE, or UNSURE; partial sets that were still allowed).
+
+    `bare`: usable, idle, cpu, host; `counted`: quotas count, and `total` is what all nodes use.
+    """
+    room, cards = bare.copy(), left.astype(np.int64)
+    count = lines.shape[0]
+    first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    who, here = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    n, at = 0, 0
+    while at < count:
+        one, end, held = lines[at, 0], at, 0
+        while end < count and lines[end, 0] == one:
+            held += _bits(lines[end, _MASK])
+            end += 1
+        if people.open[one]:
+            if people.columns[_PARTED, one] > 0:
+                return UNSURE, NODES
+            first[n], last[n], who[n], here[n] = at, end, one, max(held, 1)
+            n += 1
+        at = end
+    lack = _lacking(room, cards, asked, members)
+    order = np.arange(n)
+    if not _sort(order, who, here, people, lack):
+        return UNSURE, NODES
+
+    # in order until they fit
+    used = total.copy()
+    chosen = np.zeros(n, np.int64)
+    size, fits = 0, False
+    for place in range(n):
+        one = order[place]
+        if counted:
+            took = _take(used, law, side, people, who[one])
+            if took == UNSURE:
+                return UNSURE, NODES
+            if not took:
+                continue
+        _shift(room, cards, lines, first[one], last[one], 1)
+        chosen[size] = one
+        size += 1
+        fits = _fits(room, cards, asked, members)
+        if fits:
+            break
+    if not fits:
+        return NONE, NODES
+    best, needed = chosen.copy(), size
+    needed = _fill_back(room, cards, asked, members, lines, first, last, best, size)
+    for place in range(needed):
+        _shift(room, cards, lines, first[best[place]], last[best[place]], -1)
+    worst = people.rank[who[best[0]]]
+    for place in range(needed):
+        worst = max(worst, people.rank[who[best[place]]])
+    pool = np.zeros(n, np.int64)
+    width = 0
+    for place in range(n):
+        if people.rank[who[order[place]]] <= worst:
+            pool[width] = order[place]
+            width += 1
+    allowed = NODES
+    if width > needed:
+        each = np.zeros(width, np.int64)
+        for place in range(width):
+            each[place] = people.cost[who[pool[place]]] * PARTS // here[pool[place]]
+        pool = pool[:width][np.argsort(each, kind="mergesort")]
+        cost, beyond = _price(best, needed, who, people, lack)
+        key = (cost // ALIKE_MS, needed, beyond, cost)
+        # what `Branch` does: with one and without it, from each partial set that could be better
+        step = np.zeros(width + 1, np.int64)
+        costs = np.zeros(width + 1, np.int64)
+        size, depth = 0, 0
+        while depth >= 0:
+            if step[depth] == 0:
+                if allowed == 0:
+                    depth -= 1
+                    continue
+                allowed -= 1
+                if size > 0 and _fits(room, cards, asked, members):
+                    trial = chosen.copy()
+                    kept = _fill_back(room, cards, asked, members, lines, first, last, trial, size)
+                    for place in range(size):
+                        spared = True
+                        for other in range(kept):
+                            spared = spared and trial[other] != chosen[place]
+                        if spared:
+                            _shift(room, cards, lines, first[chosen[place]], last[chosen[place]], 1)
+                    cost, beyond = _price(trial, kept, who, people, lack)
+                    again = (cost // ALIKE_MS, kept, beyond, cost)
+                    if again < key:
+                        permitted = 1
+                        if counted:
+                            used = total.copy()
+                            for place in range(kept):
+                                took = _take(used, law, side, people, who[trial[place]])
+                                if took == UNSURE:
+                                    return UNSURE, NODES
+                                if not took:
+                                    permitted = 0
+                                    break
+                        if permitted:
+                            best, needed, key = trial, kept, again
+                    depth -= 1
+                    continue
+                if depth == width:
+                    depth -= 1
+                    continue
+                if not _promises(
+                    room, cards, asked, members, pool, depth, size, costs[depth], who, here, people, key
+                ):
+                    depth -= 1
+                    continue
+                one = pool[depth]
+                _shift(room, cards, lines, first[one], last[one], 1)
+                chosen[size] = one
+                size += 1
+                step[depth] = 1
+                costs[depth + 1] = costs[depth] + people.cost[who[one]]
+                step[depth + 1] = 0
+                depth += 1
+            elif step[depth] == 1:
+                one = pool[depth]
+                _shift(room, cards, lines, first[one], last[one], -1)
+                size -= 1
+                step[depth] = 2
+                costs[depth + 1] = costs[depth]
+                step[depth + 1] = 0
+                depth += 1
+            else:
+                depth -= 1
+    for place in range(needed):
+        out[place] = who[best[place]]
+    return needed, allowed
+
+
+@compiled
+def _bits(mask: int) -> int:
+    found = 0
+    while mask:
+        mask &= mask - 1
+        found += 1
+    return found
+
+
+@compiled
+def _sort(order: I64, who: I64, here: I64, people: People, lack: int) -> bool:
+    """By rank, by cost per card that is needed, the later first; False where two are equal in all that."""
+    price = np.zeros(len(order), np.int64)
+    for at in range(len(order)):
+        price[at] = people.cost[who[at]] * PARTS // min(lack, here[at])
+    for at in range(1, len(order)):
+        one = order[at]
+        a, place = who[one], at
+        while place > 0:
+            other = order[place - 1]
+            b = who[other]
+            less = (people.rank[a], price[one], -people.columns[_AT_MS, a], -people.columns[_SEQ, a])
+            more = (people.rank[b], price[other], -people.columns[_AT_MS, b], -people.columns[_SEQ, b])
+            if less == more:
+                return False
+            if less > more:
+                break
+            order[place] = other
+            place -= 1
+        order[place] = one
+    return True
+
+
+@compiled
+def _take(used: I64, law: Law, side: Side, people: People, one: int) -> int:
+    """1: stopped, and `used` is without it; 0: it may not be; UNSURE."""
+    kind = people.kind[one]
+    group = people.group_of[kind]
+    leaf = people.leaf[group]
+    if people.right_of[kind] != 0:
+        right = right_of(used, law, side, leaf, people.charge[group])
+        if right == UNSURE:
+            return UNSURE
+        if right < 0 or right > side.most:
+            return 0
+    for at in range(law.length[leaf]):
+        for slot in range(used.shape[1]):
+            used[law.path[leaf, at], slot] -= people.charge[group, slot]
+    return 1
+
+
+@compiled
+def _shift(room: I64, cards: I64, lines: I64, first: int, last: int, sign: int) -> None:
+    for at in range(first, last):
+        room[2] += sign * lines[at, _CPU]
+        room[3] += sign * lines[at, _HOST]
+        mask = lines[at, _MASK]
+        for card in range(cards.shape[0]):
+            if mask >> card & 1:
+                for part in range(3):
+                    cards[card, part] += sign * lines[at, _COMPUTE + part]
+                if cards[card, 0] == FULL:
+                    room[1] |= 1 << card
+                else:
+                    room[1] &= ~(1 << card)
+
+
+@compiled
+def _fits(room: I64, cards: I64, asked: Asked, members: int) -> bool:
+    found = False
+    for shape in range(asked.cpu.shape[0]):
+        found = found or _count(room, cards, asked, shape, members) >= members
+    return found
+
+
+@compiled
+def _count(room: I64, cards: I64, asked: Asked, shape: int, most: int) -> int:
+    if asked.eligible[shape] == 0:
+        return 0
+    if asked.cpu[shape]:
+        most = min(most, room[2] // asked.cpu[shape])
+    if asked.host[shape]:
+        most = min(most, room[3] // asked.host[shape])
+    wide = asked.cards[shape]
+    if most <= 0 or wide == 0:
+        return max(0, most)
+    if asked.whole[shape]:
+        return min(most, int(_bits(asked.eligible[shape] & room[0] & room[1]) // wide))
+    slots = np.zeros(cards.shape[0], np.int64)
+    total = 0
+    for card in range(cards.shape[0]):
+        slots[card] = _slots(room, cards, asked, shape, card)
+        total += slots[card]
+    for members in range(min(most, total // wide), 0, -1):
+        places = 0
+        for card in range(cards.shape[0]):
+            places += min(slots[card], members)
+        if places >= members * wide:
+            return members
+    return 0
+
+
+@compiled
+def _slots(room: I64, cards: I64, asked: Asked, shape: int, card: int) -> int:
+    allowed = asked.eligible[shape] & room[0]
+    if not allowed >> card & 1:
+        return 0
+    found, any_part = 0, False
+    for part in range(3):
+        wanted = asked.ask[shape, part]
+        if wanted:
+            count = cards[card, part] // wanted
+            found = min(found, count) if any_part else count
+            any_part = True
+    return found if any_part else FULL
+
+
+@compiled
+def _lacking(room: I64, cards: I64, asked: Asked, members: int) -> int:
+    least = 1 << 30
+    for shape in range(asked.cpu.shape[0]):
+        wide = asked.cards[shape]
+        if wide == 0:
+            lack = 0
+        elif asked.whole[shape]:
+            lack = wide * members - _bits(asked.eligible[shape] & room[0] & room[1])
+        else:
+            lack = wide
+            for card in range(cards.shape[0]):
+                if _slots(room, cards, asked, shape, card) > 0:
+                    lack -= 1
+        least = min(least, lack)
+    return max(1, least)
+
+
+@compiled
+def _fill_back(
+    room: I64,
+    cards: I64,
+    asked: Asked,
+    members: int,
+    lines: I64,
+    first: I64,
+    last: I64,
+    chosen: I64,
+    size: int,
+) -> int:
+    """Take back those not needed, latest first; `chosen` are the others then, so many."""
+    keep = np.ones(size, np.bool_)
+    for at in range(size - 1, -1, -1):
+        _shift(room, cards, lines, first[chosen[at]], last[chosen[at]], -1)
+        if _fits(room, cards, asked, members):
+            keep[at] = False
+        else:
+            _shift(room, cards, lines, first[chosen[at]], last[chosen[at]], 1)
+    kept = 0
+    for at in range(size):
+        if keep[at]:
+            chosen[kept] = chosen[at]
+            kept += 1
+    return kept
+
+
+@compiled
+def _price(chosen: I64, size: int, who: I64, people: People, lack: int) -> tuple[int, int]:
+    """Cost, and cards cleared beyond need."""
+    cost, held = 0, 0
+    for at in range(size):
+        cost += people.cost[who[chosen[at]]]
+        held += people.columns[_CARDS, who[chosen[at]]]
+    return cost, max(0, held - lack)
+
+
+@compiled
+def _promises(
+    room: I64,
+    cards: I64,
+    asked: Asked,
+    members: int,
+    pool: I64,
+    at: int,
+    size: int,
+    cost: int,
+    who: I64,
+    here: I64,
+    people: People,
+    key: tuple[int, int, int, int],
+) -> bool:
+    """Whether a set that goes on from here could be better: cards at the least price that is left."""
+    lack = _lacking(room, cards, asked, members)
+    most = 1
+    for place in range(at, len(pool)):
+        most = max(most, here[pool[place]])
+    jobs = size - (-lack // most)
+    for place in range(at, len(pool)):
+        one = pool[place]
+        used = min(lack, here[one])
+        cost += people.cost[who[one]] * used // here[one]
+        lack -= used
+        if lack == 0:
+            return (cost // ALIKE_MS, jobs, 0, cost) < key
+    return False

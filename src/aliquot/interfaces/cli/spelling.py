@@ -1,0 +1,39 @@
+"""What a person writes and the parser would not understand, spelt as it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+LIVE_EXPLAIN: Final = "why"
+
+
+def spell_json(arguments: Sequence[str], takes_value: Sequence[str]) -> list[str]:
+    """`--json` without a file to write becomes `--json -`, for the commands in `takes_value`.
+
+    The parser knows options with a value and options without, not both in one. What follows is the file to
+    write if it is `-` or ends in `.json`.
+    """
+    if not arguments or arguments[0] not in takes_value:
+        return list(arguments)
+    spelt: list[str] = []
+    for at, word in enumerate(arguments):
+        spelt.append(word)
+        if word == "--json":
+            after = arguments[at + 1] if at + 1 < len(arguments) else ""
+            if after != "-" and not after.endswith(".json"):
+                spelt.append("-")
+    return spelt
+
+
+def spell_explain(arguments: Sequence[str]) -> list[str]:
+    """`explain ID`, without a file to read, asks the running service."""
+    words = list(arguments)
+    if words[:1] != ["explain"]:
+        return words
+    own = [word for before, word in pairwise(words) if before != "--socket"]
+    others = [word for word in own if not word.startswith("-")]
+    is_live = len(others) == 1 and others[0].replace("_", "", 1).isdigit() and not Path(others[0]).exists()
+    return [LIVE_EXPLAIN, *words[1:]] if is_live else words
