@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    gc.set_threshold(50_000, 20, 100)  # what is loaded stays: looking for garbage in it finds nothing
     from aliquot.interfaces.cli.quick import run_quickly
 
     code = run_quickly(sys.argv[1:], _live)

@@ -45,10 +45,11 @@ from aliquot.engines.local.cluster import LocalCluster
 from aliquot.engines.local.compiled import find_supervisor
 from aliquot.engines.local.confining import Grounds, read_grounds
 from aliquot.engines.local.errors import JournalFullError, JournalReadOnlyError
-from aliquot.engines.local.journal import SnapshotKeeper, SqliteJournal
+from aliquot.engines.local.journal import SqliteJournal
 from aliquot.engines.local.launcher import Launcher, Places
 from aliquot.engines.local.payload import Ending, encode_endings
 from aliquot.engines.local.places import leave_runtime, make_runtime, site_name
+from aliquot.engines.local.snapshot import SnapshotKeeper
 from aliquot.interfaces.api.server import serve
 from aliquot.reporting import CHANNEL
 
@@ -82,7 +83,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
     clock = LocalClock()
     exports: list[tuple[str, str]] = []
     settle = partial(_settle, catalog, found)
-    with _open_journal(state) as journal, contextlib.ExitStack() as stack:
+    with _open_journal(state, accept_loss=ask.accept_loss) as journal, contextlib.ExitStack() as stack:
         rules, said = _first_rules(ask, journal, settle)
         runtime = make_runtime(runtime, state)
         eyes = CardEyes(inventory, found, partial(job_of, runtime / ATTEMPTS))
@@ -111,6 +112,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             reserve=lambda asked, settings: read_asked_reservation(asked, (found.node,), settings),
             unenforced=launcher.lapses,
             say=_say,
+            lack=journal.lack,
             keep_kernels=_keep_kernels,
         )
         service = Service(parts)
@@ -190,7 +192,7 @@ def _describe(found: Found, policy: str, notes: list[str]) -> Site:
     return Site(__version__, found.driver, policy, (str(found.node.id),), len(found.node.cards), said)
 
 
-def _open_journal(state: Path) -> SqliteJournal:
+def _open_journal(state: Path, *, accept_loss: bool) -> SqliteJournal:
     """The record, for its service alone: it holds the environments of everyone's jobs."""
     try:
         if not state.exists():
@@ -203,7 +205,7 @@ def _open_journal(state: Path) -> SqliteJournal:
         ) from error  # fmt: skip  # one thought
     before = os.umask(0o077)
     try:
-        return SqliteJournal(state / "journal.db")
+        return SqliteJournal(state / "journal.db", accept_loss=accept_loss)
     finally:
         os.umask(before)
 

@@ -84,6 +84,7 @@ def _exit(ending: Ending | None) -> Exit | None:
         user_ms=ending.user_ms,
         system_ms=ending.system_ms,
         max_rss_kib=ending.max_rss_kib,
+        lost_bytes=ending.lost_bytes,
     )
 
 

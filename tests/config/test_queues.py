@@ -133,6 +133,20 @@ def test_quotas_of_money_need_rates_and_say_so(tmp_path: Path) -> None:
     assert {settings.rates.cents_a_month for _, settings in scenario.policies} == {((A100, 1500),)}
 
 
+def test_budgets_need_rates_and_are_called_budgets(tmp_path: Path) -> None:
+    (note,) = load(tmp_path, CLUSTER, queue("{budget: 100}")).notes
+    assert note.startswith(f"budgets do not count cards of {A100}: ")
+
+
+def test_a_job_has_the_priority_of_its_queue_or_of_the_nearest_above_that_says(tmp_path: Path) -> None:
+    tree = queues(
+        "{name: lab, priority: 50}, {name: lab/a}, {name: lab/z, priority: 0}, {name: x, parent: lab}"
+    )
+    jobs = [job(f"{{cpu: 1, run: 1h, queue: {name}}}", name[-1]) for name in ("lab", "lab/a", "lab/z", "x")]
+    found = load(tmp_path, CLUSTER, tree, *jobs).offers
+    assert [offer.job.priority for offer in found] == [50, 50, 0, 50]
+
+
 def test_a_hard_quota_of_the_short_form_never_borrows(tmp_path: Path) -> None:
     quotas = "a: {gpu_memory: 64GB, hard: true}, b: {gpu_memory: 64GB, hard: false}"
     text = f"scheduler: {{resource_quota: {{{quotas}}}}}\n"
@@ -192,7 +206,13 @@ WRONG = [
         "children that are promised more than their parent has",
         queues("{name: a, quota: {cards: 2}}, {name: a/b, quota: {cards: 3}}"),
         "spec.queues[0].quota.cards",
-        "promised 3000 of cards, it has 2000",
+        "promised 3 of cards, it has 2",
+    ),
+    (
+        "a maximum below what the children are promised",
+        queues("{name: a, quota: {cards: {maximum: 2}}}, {name: a/b, quota: {cards: 4}}"),
+        "spec.queues[0].quota.cards.maximum",
+        "promised 4 of cards, it may never have more than 2",
     ),
     (
         "a limit of the pool that nobody would keep",
@@ -204,7 +224,7 @@ WRONG = [
         "the same in the short form",
         "scheduler: {resource_quota: {a: {gpu_memory: 1GiB}, a/b: {gpu_memory: 2GiB}}}\n",
         "scheduler.resource_quota.a.gpu_memory",
-        "counted in MiB",
+        "promised 2 GiB of memory, it has 1 GiB",
     ),
     (
         "a queue in both forms",

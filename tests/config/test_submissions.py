@@ -52,6 +52,12 @@ def test_an_array_comes_to_a_job_each() -> None:
     assert [job.array for job in jobs] == [Array("j", 3, 1)] * 3
 
 
+def test_a_live_job_inherits_the_priority_of_the_queue_above_its_own() -> None:
+    site = Settings(queues=(Queue("lab", priority=50), Queue("lab/a"), Queue("lab/z", priority=0)))
+    found = [read({"cpu": 1, "queue": name}, settings=site)[0].priority for name in ("lab/a", "lab/z")]
+    assert found == [50, 0] == [site.queue_priority("lab/a"), site.queue_priority("lab/z")]
+
+
 def test_a_gang_may_be_live() -> None:
     (job,) = read({"members": 2, "minimum": 1, "cpu": 1})
     assert (len(job.members), job.least) == (2, 1)

@@ -11,7 +11,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from aliquot.bootstrap import make_sim
-from aliquot.control.predicting import Budget, count_forward, is_even, play_forward, predict
+from aliquot.control.evenness import is_even
+from aliquot.control.predicting import Budget, count_forward, play_forward, predict
 from aliquot.control.whatif import Run
 from aliquot.core.events import Event, Granted
 from aliquot.core.ids import JobId

@@ -128,8 +128,9 @@ class Record:
 class Stage:
     """A service with two cards, and all around it."""
 
-    def __init__(self, *, uid: int = 0) -> None:
-        self.uid, self.record, self.clock = uid, Record(), Clock()
+    def __init__(self, *, uid: int = 0, held_s: float | None = None) -> None:
+        """`held_s`: how long one who thinks may keep the record waiting; None: as long as everywhere."""
+        self.uid, self.record, self.clock, self.held_s = uid, Record(), Clock(), held_s
         self.settle: Callable[[Configuration], Rules] = settle_nothing
         self.open()
 
@@ -153,6 +154,8 @@ class Stage:
                 reserve=lambda asked, settings: Window(asked.name, 0, 10**9, nodes=(node_id("here"),)),
             )
         )
+        if self.held_s is not None:
+            self.service.group.patience_s = self.held_s
         self.service.start()
 
     def read(self, asked: Submission, caller: Caller, settings: Settings) -> Wanted:
@@ -267,8 +270,16 @@ def test_a_batch_is_refused_whole(stage: Stage) -> None:
     assert not any(isinstance(event, JobSubmitted) for event in stage.record.events)
 
 
-def test_a_turn_is_one_append_and_nothing_is_carried_out_before_it(stage: Stage) -> None:
-    stage.service.group.patience_s = 60
+@pytest.fixture
+def slow_stage() -> Iterator[Stage]:
+    """One on which no turn takes too long."""
+    made = Stage(held_s=60)
+    yield made
+    made.service.stop()
+
+
+def test_a_turn_is_one_append_and_nothing_is_carried_out_before_it(slow_stage: Stage) -> None:
+    stage = slow_stage
     appended: list[list[str]] = []
     append, carry_out = stage.record.append, stage.machine.carry_out
 

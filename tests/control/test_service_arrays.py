@@ -89,6 +89,24 @@ def test_an_array_is_forgotten_with_the_last_of_its_jobs() -> None:
     assert chronicle.arrays == {}
 
 
+def test_many_jobs_of_one_owner_do_not_push_out_those_of_others() -> None:
+    owners = {"other": 2}
+    chronicle = Chronicle(
+        lambda job: Kept(owners.get(job, 1), "a", (), "/", msgspec.Raw(b"{}")),
+        lambda job, attempt: (),
+        kept=20,
+    )
+    world = World()
+    for at, name in enumerate(["other", *(f"mine{number}" for number in range(500))]):
+        events: list[Event] = [JobSubmitted(at, a_job(name, at=at)), JobCancelled(at, JobId(name))]
+        world.apply_all(events)
+        chronicle.see(events, world)
+    assert JobId("other") in chronicle.lives
+    assert JobId("mine499") in chronicle.lives
+    assert JobId("mine1") not in chronicle.lives
+    assert len(chronicle.lives) <= 21
+
+
 def test_documents_are_on_the_disk_before_the_service_goes_by_them(stage: Stage) -> None:
     stage.settle = lambda configuration: Rules(
         "other", Settings(engine="python", by_priority=False), configuration

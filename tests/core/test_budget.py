@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from aliquot.core.budget import PRICED_MS
 from aliquot.core.ids import JobId
 from aliquot.core.image import image_of, world_of
-from aliquot.core.jobs import Job
 from aliquot.core.months import begin_of, month_of
 from aliquot.core.planner import Memo, explain_wait
 from aliquot.core.queues import Queue
-from aliquot.core.records import Asked, Spent
+from aliquot.core.records import Asked, JobRecord, Spent
 from aliquot.core.settings import Preemption, Rates, Settings
 from aliquot.core.spending import Spending, due_by, used_by
 from aliquot.core.steps import Cause, Evict, Gate, Lack
@@ -199,9 +198,9 @@ def test_use_is_what_a_stopwatch_would_say(changes: list[Change]) -> None:
     assert sum(used_by(spent, at) for spent in spending.book.values()) == expected
 
 
-def spender(hours: int) -> Job:
+def spender(hours: int) -> JobRecord:
     """A job that says how long it runs, or not."""
-    return a_job("j", queue="q", estimate_ms=hours * HOUR or None)
+    return JobRecord(a_job("j", queue="q", estimate_ms=hours * HOUR or None))
 
 
 def test_what_is_expected_ends_with_the_month_and_is_never_below_nothing() -> None:

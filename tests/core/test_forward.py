@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.core.columns import I64
-from aliquot.core.room.backfill import Running, Waiting, decide
+from aliquot.core.room.backfill import Waiting, decide
+from aliquot.core.room.counts import Running
 from aliquot.core.room.disciplines import EASY, FIFO, SKIP
 from aliquot.core.room.forward import foresee
 from aliquot.core.room.shadow import FAR

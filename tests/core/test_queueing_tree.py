@@ -126,10 +126,15 @@ def test_a_queue_is_judged_in_what_it_names_and_one_that_names_nothing_in_all() 
 
 def test_priority_and_discipline_come_from_the_nearest_queue_above_that_says() -> None:
     tree = grow(
-        Queue("a", priority=7, discipline=Discipline.STRICT), Queue("a/b"), Queue("a/b/c", priority=2)
+        Queue("a", priority=7, discipline=Discipline.STRICT),
+        Queue("a/b"),
+        Queue("a/b/c", priority=2),
+        Queue("a/b/d", priority=0),
     )
     found = {name: (tree.priority[node], tree.discipline[node]) for name, node in tree.node_of.items()}
     assert found["a/*"] == (7, Discipline.STRICT)
+    assert found["a/b/*"] == (7, Discipline.STRICT)
+    assert found["a/b/d"] == (0, Discipline.STRICT)
     assert found["a/b/c"] == (2, Discipline.STRICT)
     assert found["*"] == (0, None)
 
@@ -208,7 +213,16 @@ def test_bad_queues_are_refused_by_name(queues: Iterable[Queue], message: str) -
 
 def test_children_promised_more_than_a_stated_parent_are_refused() -> None:
     with pytest.raises(SpecError, match=r"below 'lab' are promised 5 of cards, it has 4"):
-        grow(cards("lab", 4), cards("lab/x", 5))
+        grow(cards("lab", 4000), cards("lab/x", 5000))
+
+
+def test_a_maximum_below_what_the_children_are_promised_is_refused() -> None:
+    with pytest.raises(
+        SpecError, match=r"'lab' are promised 5\.5 of cards, it may never have more than 2"
+    ) as said:
+        grow(cards("lab", maximum=2000), cards("lab/x", 4000), cards("lab/y", 1500))
+    assert (said.value.field, said.value.value) == ("queues[lab].cards.maximum", "2")
+    grow(cards("lab", maximum=5500), cards("lab/x", 4000), cards("lab/y", 1500))
 
 
 def test_the_tree_does_not_depend_on_the_order_it_is_written_in() -> None:

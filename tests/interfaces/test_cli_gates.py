@@ -19,6 +19,10 @@ def test_every_gate_has_words() -> None:
     ("lack", "words"),
     [
         (Lack(CARDS, 4500, 2000, "lab"), "It asks for 4.5 of cards; queue lab has 2 left"),
+        (
+            Lack(CARDS, 3000, 0, "lab", most=2000),
+            "queue lab can never give it more than 2, whatever else runs or ends: under this quota it will",
+        ),
         (Lack(MEMORY, 40_960, 0, ""), "It asks for 40 GiB of memory; the pool has 0 MiB left"),
         (Lack(Resource(Measure.MONEY), 12_345, 99, "x/y"), "123.45 a month of money; queue x/y has 0.99 a"),
     ],

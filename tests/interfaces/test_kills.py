@@ -1,9 +1,10 @@
 """kill -9 of the whole service at random moments, and of supervisors, jobs and their nursery.
 
 The service is the real one: documents with queues, planner, journal on disk, supervisors, cgroups. Its load
-has single jobs, arrays, gangs, elastic jobs, jobs that are stopped for others, cards that break and come back,
-cancels and new documents. A child process is the service; it says what it has acknowledged and is killed in the middle of
-whatever it does. Then what the record says is held against what is on the machine.
+has single jobs, arrays, gangs, elastic jobs, jobs that are stopped for others, cards that break and come
+back, cancels and new documents. A child process is the service; it says what it has acknowledged and is
+killed in the middle of whatever it does. Then what the record says is held against what is on
+the machine.
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ def test_it_outlives_the_service_and_other_documents_and_those_of_documents_do_n
     )
     assert service.run("apply", service.write("site.yaml", DOCUMENT)).code == 0
     service.kill().start()
+    wait_for(lambda: names(service) == {"asked", "written"}, "what the record says")
     rows = {line.split()[0]: line for line in service.run("reservations").out.splitlines()}
     assert set(rows) == {"NAME", "asked", "written"}
     assert rows["written"].endswith("documents")

@@ -28,6 +28,7 @@ TREE = grow_tree(
     {CARDS: 12},
 )
 AGING = Aging(10, 3)
+STRICT = TREE.leaves[0]
 LEVELS = st.lists(st.integers(0, 3), min_size=len(TREE.names), max_size=len(TREE.names))
 JOBS = st.builds(
     Waiting,
@@ -41,7 +42,8 @@ JOBS = st.builds(
     size=st.integers(0, 2),
     overdue=st.booleans(),
     group=st.integers(0, 1),
-)
+    in_turn=st.just(False),
+).map(lambda job: job._replace(in_turn=job.leaf == STRICT))
 
 
 def plain_first(
@@ -104,7 +106,7 @@ def test_inside_a_queue_the_order_is_total_and_no_job_jumps_its_equals(jobs: lis
     assert len(places) == len(jobs)
     for one in jobs:
         for other in jobs:
-            same = one[5:9] == other[5:9]  # priority, tier, size and overdue
+            same = one[5:9] == other[5:9] and one.leaf == other.leaf  # priority, tier, size and overdue
             if same and (one.submitted_ms, one.seq) < (other.submitted_ms, other.seq):
                 assert place_in_queue(one, now, AGING) < place_in_queue(other, now, AGING)
 

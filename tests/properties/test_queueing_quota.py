@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aliquot.core.ids import JobId
@@ -152,13 +152,12 @@ def play(lineup: Lineup, book: Book, turn: int) -> list[tuple[int, int, int]]:
     return [(waiting.leaf, waiting.charge[0][1], turn + 5) for waiting in started]
 
 
-@given(st.integers(0, 4), st.sampled_from([500, 1000, 2000]), st.integers(0, 6), st.integers(8, 40))
+@given(st.integers(0, 4), st.sampled_from([500, 1000, 2000]), st.integers(0, 9), st.integers(3, 40))
 @settings(max_examples=60, deadline=None)
 def test_splitting_a_queue_into_two_equal_halves_gains_nothing(
     half: int, weight: int, other: int, pool: int
 ) -> None:
-    """Where the pool has what it promised: one that lost nodes serves those within their nominal by turns."""
-    assume(2 * half + other <= pool)
+    """Also where the pool has less than it promised; over time `test_queueing_scarce` looks at that."""
 
     def owns(name: str, nominal: int, share: int) -> Queue:
         return Queue(name, quotas=(Quota(CARDS, nominal),), weight=share)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -89,8 +89,8 @@ class Client(Asking):
         return detail
 
     def cancel(self, job: str) -> None:
-        """Give a job up."""
-        self._post(f"{_at(job)}/cancel", None, Done)
+        """Give a job up; of a large array that takes a while to record."""
+        self.ask("POST", f"{_at(job)}/cancel", b"", CANCEL_S)
 
     def signal(self, job: str, number: int) -> bool:
         """Send a signal to its processes; False where none runs."""
@@ -161,6 +161,9 @@ class Client(Asking):
         said = msgspec.json.encode(value) if value is not None else b""
         body, _ = self.ask("POST", path, said, 0, again=again)
         return msgspec.json.decode(body, type=kind)
+
+
+CANCEL_S: Final = 600.0
 
 
 def _keyed(asked: Submission) -> Submission:

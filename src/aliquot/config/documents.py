@@ -17,7 +17,14 @@ from aliquot.config.clusters import POOL_LABEL, read_groups
 from aliquot.config.fields import Field, Table, read_fields
 from aliquot.config.jobs import read_job
 from aliquot.config.policies import read_policy, read_rates
-from aliquot.config.queues import check_together, known_queues, queue_notes, read_listed, read_queue
+from aliquot.config.queues import (
+    check_together,
+    known_queues,
+    priorities_of,
+    queue_notes,
+    read_listed,
+    read_queue,
+)
 from aliquot.config.readers import asked_memory, choice, moment, name, path_name, share, text, words
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
@@ -127,7 +134,7 @@ class Documents:
     def settle_queues(self) -> None:
         """Check the tree that all queues make, once all are known."""
         check_together(self.declared)
-        self.priorities = {queue.name: queue.priority for queue in self.queues}
+        self.priorities = priorities_of(self.queues)
         self.reachable = known_queues(self.queues)
 
     def set_speeds(self, item: Item) -> None:

@@ -48,6 +48,7 @@ from aliquot.core.queues import (
     Resource,
     ancestors_by_path,
     check_queues,
+    priority_of,
     quotas_of,
 )
 from aliquot.core.settings import Rates
@@ -204,6 +205,12 @@ def known_queues(queues: Iterable[Queue]) -> list[str]:
     return sorted(found)
 
 
+def priorities_of(queues: Iterable[Queue]) -> dict[str, int]:
+    """The priority of jobs that name none, by each queue they may name."""
+    written = {queue.name: queue for queue in queues}
+    return {name: priority_of(name, written) for name in (*known_queues(written.values()), POOL)}
+
+
 def queue_notes(queues: Sequence[Queue], nodes: Sequence[Node], rates: Rates) -> list[str]:
     """What to know of the quotas: more promised than there is, and what is not counted for want of rates."""
     named = {quota.resource for queue in queues for quota in quotas_of(queue) if quota.resource.model}
@@ -212,13 +219,17 @@ def queue_notes(queues: Sequence[Queue], nodes: Sequence[Node], rates: Rates) ->
     parts = ", ".join(_amount(resource, amount) for resource, amount in over.items())
     notes = [f"queues are promised more than the pool has: {parts} too much"] if parts else []
     limited = {quota.resource.measure for queue in queues for quota in quotas_of(queue)}
-    if any(queue.budget_cents is not None for queue in queues):
-        limited.add(Measure.MONEY)
+    has_budgets = any(queue.budget_cents is not None for queue in queues)
     models = sorted({card.model.name for node in nodes for card in node.cards})
-    for measure, table in ((Measure.COMPUTE, rates.compute_milli), (Measure.MONEY, rates.cents_a_month)):
+    prices = rates.cents_a_month
+    for what, is_used, table in (
+        ("quotas of compute", Measure.COMPUTE in limited, rates.compute_milli),
+        ("quotas of money", Measure.MONEY in limited, prices),
+        ("budgets", has_budgets, prices),
+    ):
         unrated = [model for model in models if model not in dict(table)]
-        if measure in limited and unrated:
-            said = f"quotas of {measure.value} do not count cards of {', '.join(unrated)}"
+        if is_used and unrated:
+            said = f"{what} do not count cards of {', '.join(unrated)}"
             notes.append(f"{said}: the cluster's `rates` do not say what one is worth")
     return notes
 
@@ -238,15 +249,8 @@ def _blame(items: Mapping[str, Item], error: SpecError) -> NoReturn:
         line=part.line,
         field=f"{part.path}: {error.field}" if part.path else error.field,
         value=error.value,
-        hint=error.hint + _units(rest) or "keep one",
+        hint=error.hint or "keep one",
     ) from error
-
-
-def _units(rest: str) -> str:
-    """In what the core counts the amounts of its message."""
-    measure = rest.rpartition(".")[0].partition(" ")[0]
-    unit = {"memory": "MiB", "cards": "thousandths", "compute": "thousandths", "money": "cents"}.get(measure)
-    return f"; counted in {unit}" if unit else ""
 
 
 def _dig(item: Item, rest: str) -> Item:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from aliquot.config.arrays import read_array
 from aliquot.config.documents import API_VERSION
 from aliquot.config.jobs import read_job
-from aliquot.config.queues import known_queues
+from aliquot.config.queues import known_queues, priorities_of
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
 from aliquot.config.source import read_items
@@ -83,7 +83,7 @@ def read_live_jobs(
     if queue is not None and there and queue.text not in there:
         queue.fail(f"unknown queue {queue.text!r}", nearest(queue.scalar(), there))
     known = Known({unit.name: unit for unit in settings.slices}, ModelNames(shelf))
-    priorities = {queue.name: queue.priority for queue in settings.queues}
+    priorities = priorities_of(settings.queues)
     after: list[After] = []
     for item, when in read_waits(spec):
         if known_ids is not None and item.scalar() not in known_ids:

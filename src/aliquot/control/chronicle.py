@@ -71,8 +71,8 @@ class Keyed(NamedTuple):
 class Chronicle:
     """Lives by id, in order of submission, and jobs by (owner, key). Sees what the loop has recorded.
 
-    `forget` is told of those over for so long that `kept` others ended after them, and of an array once the
-    last of its jobs is one of them.
+    Of those that are over `kept` are remembered: the oldest go first, of the owner who has most. `forget` is
+    told of them, and of an array once the last of its jobs is one of them.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Chronicle:
         self.arrays: dict[str, dict[JobId, None]] = {}  # the jobs of each array that are remembered
         self._kept_of, self._exits_of, self._forget, self._most = kept_of, exits_of, forget, kept
         self._last: tuple[JobId, Kept | None] | None = None
-        self._over: deque[JobId] = deque()
+        self._over: dict[int | None, deque[JobId]] = {}  # by owner, the oldest first
 
     def resume(self, events: Iterable[Event], world: World) -> None:
         """After a restart: all that is still on record, and who lives without his beginning being so."""
@@ -102,9 +102,14 @@ class Chronicle:
         """Called after `events` were recorded and folded into `world`."""
         self._note(events, world)
         # in lots, since forgetting is a write of its own
-        if len(self._over) > self._most + self._most // 20:
-            old = [self._over.popleft() for _ in range(len(self._over) - self._most)]
+        count = sum(map(len, self._over.values()))
+        if count > self._most + self._most // 20:
+            old = [self._take_oldest() for _ in range(count - self._most)]
             self._forget([*old, *(array for job in old if (array := self._drop(job)))])
+
+    def _take_oldest(self) -> JobId:
+        """Of whoever has most of them, so that nobody's jobs push out those of others."""
+        return max(self._over.values(), key=len).popleft()
 
     def _drop(self, job: JobId) -> JobId | None:
         """Remember `job` no more; its array, if that was the last of it."""
@@ -170,7 +175,7 @@ class Chronicle:
         if outcome == Outcome.SUCCEEDED.value:
             phase = Phase.SUCCEEDED
         self.lives[job] = replace(life, phase=phase, attempts=attempts, over_ms=at, resizing=None)
-        self._over.append(job)
+        self._over.setdefault(life.owner, deque()).append(job)
 
     def _found(self, record: JobRecord, world: World) -> Life:
         """A life whose beginning is not on record any more."""

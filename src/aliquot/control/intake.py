@@ -1,7 +1,7 @@
 """The door between those who ask, in any thread, and the loop: it gives ids and says when a thing is on disk.
 
 It is the loop's cluster, in front of the engine's own. What the record could not take is not lost: what
-people asked for is refused to them, what the machine told is offered to the record again.
+people submitted is refused to them, what the machine told is offered to the record again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -20,6 +20,8 @@ from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.steps import Work
 from aliquot.core.world import World
+
+SLICE: Final = 10_000  # decisions of one person that a turn takes up; others get theirs in between
 
 
 class Machine(Protocol):
@@ -87,6 +89,7 @@ class Intake:
         self._lock = Lock()
         self._closed: Exception | None = None
         self._asks: deque[_Ask] = deque()
+        self._slices: deque[_Ask] = deque()  # of which a turn takes up one
         self._machine_told: list[Event] = []
         self._asked: list[tuple[Sequence[Event], JobId, _Ask]] = []
 
@@ -106,12 +109,23 @@ class Intake:
         """Something a person decided; done once all of it is on the disk."""
         return self._ask([(events, None)])[0]
 
+    def tell_apart(self, events: Sequence[Event]) -> Future[JobId]:
+        """The same of decisions that need not be recorded together, in slices; done once the last is."""
+        if len(events) <= SLICE:
+            return self.tell(*events)
+        slices = [events[at : at + SLICE] for at in range(0, len(events), SLICE)]
+        return self._ask([(part, None) for part in slices], self._slices)[-1]
+
     def observe(self) -> Sequence[Event]:
         """What the machine told, then what people asked for."""
         if not self._machine_told:
             self._machine_told = list(self._machine.observe())
         now, number = self._now(), self.submitted
         number += sum(len(ask.submitted.jobs) for _, _, ask in self._asked if ask.submitted is not None)
+        if self._slices:
+            self._asks.append(self._slices.popleft())
+        if self._slices:
+            self._machine.tell()  # the next turn is at once
         while self._asks:
             ask = self._asks.popleft()
             if ask.submitted is None:
@@ -136,11 +150,24 @@ class Intake:
         for _, name, ask in asked:
             ask.answer.set_result(name)
 
-    def refuse(self, error: Exception) -> None:
-        """What was asked for could not be recorded: say so to those who asked."""
+    def refuse_new(self, error: Exception) -> bool:
+        """What was submitted could not be recorded: say so, and keep all else that was asked for.
+
+        Whether there is something else.
+        """
         with self._lock:
-            waiting = [ask for _, _, ask in self._asked] + list(self._asks)
+            new = [entry for entry in self._asked if entry[2].submitted is not None]
+            self._asked = [entry for entry in self._asked if entry[2].submitted is None]
+        for _, _, ask in new:
+            ask.answer.set_exception(error)
+        return bool(new) and bool(self._asked or self._machine_told)
+
+    def refuse(self, error: Exception) -> None:
+        """Nothing of what was asked for could be recorded: say so to those who asked."""
+        with self._lock:
+            waiting = [ask for _, _, ask in self._asked] + list(self._asks) + list(self._slices)
             self._asks.clear()
+            self._slices.clear()
         self._asked = []
         for ask in waiting:
             ask.answer.set_exception(error)
@@ -151,14 +178,17 @@ class Intake:
             self._closed = error
         self.refuse(error)
 
-    def _ask(self, asked: Sequence[tuple[Sequence[Event], Submitted | None]]) -> list[Future[JobId]]:
+    def _ask(
+        self, asked: Sequence[tuple[Sequence[Event], Submitted | None]], into: deque[_Ask] | None = None
+    ) -> list[Future[JobId]]:
         asks = [_Ask(events, submitted, Future()) for events, submitted in asked]
         for ask in asks:
             ask.answer.set_running_or_notify_cancel()  # from here on nobody can take it back
         with self._lock:
             if self._closed is not None:
                 raise self._closed
-            self._asks.extend(asks)  # in one piece, so that one turn takes all of them
+            # in one piece, so that one turn takes all of them
+            (self._asks if into is None else into).extend(asks)
         self._machine.tell()
         return [ask.answer for ask in asks]
 

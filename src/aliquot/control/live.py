@@ -141,7 +141,7 @@ class ServeAsk(msgspec.Struct, frozen=True):
 
     `files`: documents that it goes by, of which `policy` may name a policy.
     `watch`: how often to look at the cards; `tolerance`: how long a job may use more memory of a card than it
-    was granted. Durations such as 10s.
+    was granted. Durations such as 10s. `accept_loss`: begin though recorded events behind damage are lost.
     """
 
     simulate: str | None = None
@@ -151,6 +151,7 @@ class ServeAsk(msgspec.Struct, frozen=True):
     watch: str | None = None
     tolerance: str | None = None
     files: tuple[Path, ...] = ()
+    accept_loss: bool = False
 
 
 class Ready(NamedTuple):

@@ -106,7 +106,7 @@ class Parts(NamedTuple):
     `passing`: errors of the record that may pass. `eyes`: what can be seen of the cards, None for nothing;
     `end` ends an attempt for a reason; `unenforced`: what this host does not enforce of what a job was
     granted. `say`: tell whoever watches the service. `keep_kernels`: say where compiled kernels are kept,
-    before any is loaded.
+    before any is loaded. `lack`: why the record can take no new work now, "" where it can.
     """
 
     machine: Machine
@@ -131,3 +131,4 @@ class Parts(NamedTuple):
     unenforced: Callable[[JobId, tuple[Placement, ...]], tuple[str, ...]] = lambda job, placements: ()
     say: Callable[[str], None] = lambda text: None
     keep_kernels: Callable[[], object] = lambda: None
+    lack: Callable[[], str] = lambda: ""

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from aliquot.control.evenness import is_even
 from aliquot.control.loop import Loop
 from aliquot.core.columns import I64
 from aliquot.core.events import Event, Granted, Outcome
 from aliquot.core.forecast import Forecast, State
 from aliquot.core.ids import JobId
 from aliquot.core.image import WorldImage, image_of, world_of
-from aliquot.core.jobs import Job, Request
+from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
 from aliquot.core.pace import pace_of
 from aliquot.core.queueing.outlook import Method
@@ -28,7 +29,7 @@ from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.room.disciplines import FIFO, SKIP
 from aliquot.core.room.shadow import FAR, expected_end
 from aliquot.core.running import Running
-from aliquot.core.settings import Discipline, Settings
+from aliquot.core.settings import Backfill, Discipline, Settings
 from aliquot.core.speed import FULL_SPEED
 from aliquot.core.workload import Offer, Scenario
 from aliquot.core.world import World
@@ -205,9 +206,7 @@ def count_forward(
         _column(cards),
         _column(-1 if estimate is None else max(1, estimate) for estimate in estimates),
     )
-    rules = settings.backfill
-    if rules is None:
-        rules = FIFO if settings.discipline is Discipline.STRICT else SKIP
+    rules = _rules_of(settings)
     asked = _column(at for at, job in enumerate(jobs) if job.id in wanted)
     running = _running_cards(world, settings, now, parts, estimate_of)
     starts = []
@@ -225,6 +224,12 @@ def count_forward(
             found[jobs[at].id] = Guess(start, Method.COUNTS, length, cards[at], len(world.pending))
     is_cut = len(world.pending) > budget.counted or (len(found) < len(asked) and budget.is_spent())
     return Prediction(found, is_cut)
+
+
+def _rules_of(settings: Settings) -> Backfill:
+    if settings.backfill is not None:
+        return settings.backfill
+    return FIFO if settings.discipline is Discipline.STRICT else SKIP
 
 
 def _in_line(world: Frozen, now: int, budget: Budget) -> list[Job] | None:
@@ -352,26 +357,6 @@ def is_countable(world: Frozen) -> bool:
     """Whether all who wait want whole cards, and no window closes any: counts know nothing of time."""
     waits = (request for key in world.pending for request in world.jobs[key[3]].job.members)
     return not world.closures and all(request.whole for request in waits)
-
-
-def is_even(world: Frozen, settings: Settings) -> bool:
-    """Whether counts say what the plan says, in a countable world: nodes and jobs differ in nothing else."""
-    rules = settings
-    others = (rules.queues, rules.preemption, rules.elastic, rules.defrag, rules.colocation, rules.spot_cap)
-    if any(others) or rules.rescue.share or rules.order.aging_ms or rules.order.by_size:
-        return False
-    if len(world.kinds) != 1 or len({key[0] for key in world.pending}) > 1:
-        return False
-    waiting = [world.jobs[key[3]].job for key in world.pending]
-    return all(_is_plain(request) for request in {one for job in waiting for one in job.members}) and not any(
-        job.after or job.array or job.elastic or job.wish or job.groups or job.spread or job.minimum
-        for job in waiting
-    )
-
-
-def _is_plain(request: Request) -> bool:
-    """Whether it asks for cards, whichever they are, and nothing else."""
-    return request == Request(cards=request.cards, ask=request.ask) and request.ask.memory_mib is None
 
 
 def _cards_of(world: Frozen) -> tuple[I64, I64]:

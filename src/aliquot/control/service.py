@@ -30,6 +30,7 @@ from aliquot.control.loop import Loop
 from aliquot.control.parts import Parts, Rules
 from aliquot.control.quotas import lost_queues
 from aliquot.control.reserving import changes_of, wanted_by, with_window, without_window
+from aliquot.control.room import Room
 from aliquot.control.views import Caller, Configuration, InForce, LiveExplanation, Reservation, Submission
 from aliquot.control.watching import Watch
 from aliquot.core.errors import SpecError
@@ -65,6 +66,7 @@ class Service(Books):
         self._since_compacted = 0
         self._thread = threading.Thread(target=self._run, name="aliquot-loop", daemon=True)
         self.notes: deque[str] = deque(maxlen=NOTES)
+        self.room = Room(parts.lack, self.say)
         record = parts.record
         world = record.resume(**self.rules.folding)
         self._keys = Keys(self.chronicle)
@@ -124,6 +126,7 @@ class Service(Books):
             raise ForbiddenError(
                 "this service runs jobs only as the user who started it; ask root to run it for everyone"
             )
+        self.room.must_be_there()
         keys = [one.key for one in asked if one.key]
         if len(set(keys)) < len(keys):
             raise SpecError("the same key twice", field="key", hint="one key for each job of a batch")
@@ -155,7 +158,7 @@ class Service(Books):
         Raises NotFound-, Forbidden-, ConflictError.
         """
         living = self._living(caller, job)
-        return self.intake.tell(*(JobCancelled(0, life.job.id) for life in living))
+        return self.intake.tell_apart([JobCancelled(0, life.job.id) for life in living])
 
     def signal(self, caller: Caller, job: str, number: int) -> Future[bool]:
         """Send a signal to the processes of a running job, or of an array; False where none runs."""
@@ -265,7 +268,10 @@ class Service(Books):
             if not self._is_refused:
                 self._is_refused = True
                 self.say(f"nothing can be recorded, so nothing is accepted or started: {error}")
-            self.intake.refuse(UnavailableError(str(error), is_full=True))
+            refusal = UnavailableError(str(error), is_full=True)
+            if self.intake.refuse_new(refusal):
+                return 0  # the rest may be taken without what is new
+            self.intake.refuse(refusal)
             return RETRY_MS
         self.group.is_eager = False
         if happened:
@@ -273,7 +279,9 @@ class Service(Books):
             self.on_change()
         if self._since_compacted >= COMPACT_EVERY:
             self._since_compacted = 0
-            self.parts.record.compact()
+            with contextlib.suppress(*self.parts.passing):
+                self.parts.record.compact()
+        self.room.note()
         return self.lookout.look(self.loop.world, self.parts.clock.now())
 
     def _flush(self) -> None:

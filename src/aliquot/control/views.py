@@ -131,6 +131,7 @@ class Exit(msgspec.Struct, frozen=True):
     user_ms: int = 0
     system_ms: int = 0
     max_rss_kib: int = 0
+    lost_bytes: int = 0  # of its output, for want of room on the disk
 
 
 class CardGrant(msgspec.Struct, frozen=True):

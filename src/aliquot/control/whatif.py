@@ -6,6 +6,7 @@ The same loop, planner and commit as a live engine; the engine is handed in by `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from aliquot.core.workload import Scenario
 from aliquot.core.world import World
 from aliquot.ports import Clock, Cluster, Journal
 
+_YEAR_MS: Final = 366 * 86_400_000
 Engine = Callable[[Scenario], tuple[Cluster, Clock, Journal]]
 Progress = Callable[[int, int], None]
 """Called with (jobs submitted so far, jobs in all)."""
@@ -45,6 +47,11 @@ class Run:
         self._progress, self._foresight = progress, foresight
         watchers = observers if foresight is None else (*observers, foresight)
         self.loop = Loop(cluster, clock, journal, settings, watchers)
+        self._has_budgets = any(queue.budget_cents is not None for queue in settings.queues)
+        self._endless = {
+            offer.job.id for offer in scenario.offers if offer.work_ms is None and offer.job.limit_ms is None
+        }
+        self._count, self._stirred_ms = (0, 0), 0
 
     @property
     def world(self) -> World:
@@ -84,7 +91,20 @@ class Run:
         happened = self.loop.turn()
         if self._foresight is not None:
             self._foresight.look(self.world, self.loop.clock.now())
-        return happened or not self.loop.cluster.is_over
+        return (happened or not self.loop.cluster.is_over) and not self._only_repeats()
+
+    def _only_repeats(self) -> bool:
+        """Whether only months turn: for more than a year nobody came or ended, and nobody ran who ever ends.
+
+        Jobs without an end that budgets stop and let start again would go on so for ever.
+        """
+        if not self._has_budgets:
+            return False
+        world, now = self.world, self.loop.clock.now()
+        count = (world.tally.submitted, len(world.jobs))
+        if count != self._count or not self._endless.issuperset(world.grants):
+            self._count, self._stirred_ms = count, now
+        return now - self._stirred_ms > _YEAR_MS
 
     def _begin(self) -> None:
         """With the mix of the whole list, the first epoch is known before anything else happens."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from aliquot.core.lifecycle import News, Phase
 from aliquot.core.records import JobRecord
+from aliquot.core.steps import Cause
 
 BACKOFF_MS: Final = 1000
 BACKOFF_DOUBLINGS: Final = 6
@@ -33,4 +34,21 @@ def next_attempt(record: JobRecord, news: News, at: int, *, is_kept: bool) -> Jo
         guess_ms=record.guess_ms,
         resizing=record.resizing if resized and is_kept else None,
         resizes=record.resizes + resized,
+        in_vain_ms=_in_vain_ms(record),
     )
+
+
+def _in_vain_ms(record: JobRecord) -> int:
+    """How long it has to be able to run to be tried again on a budget that stops jobs; 0: as any other.
+
+    What it ran when it was stopped for one with nothing saved, and at least twice as much as the last time:
+    so a job is stopped in vain a few times at most, however short they were.
+    """
+    if record.evicting is None or record.evicting.cause is not Cause.BUDGET:
+        return record.in_vain_ms
+    ran = record.since_ms - record.granted_ms
+    stop = record.job.stop
+    pause = stop.restart_ms if record.attempt > 1 else 0
+    if stop.checkpoint_ms is not None and ran - pause >= stop.checkpoint_ms:
+        return 0
+    return max(1, ran, 2 * record.in_vain_ms)

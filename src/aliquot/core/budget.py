@@ -8,6 +8,10 @@ A job may start while its queue and every queue above have left what it is expec
 turns, beside what those who run are expected to use by then; where nobody knows how long it runs, while
 anything is left. Who runs when the budget is used up runs on, unless the queue says that it is stopped: an
 estimate that was too low may so lead beyond the budget. What runs on into the next month is paid by it.
+
+A job that was stopped goes on in the next month where it has saved something. One that has nothing to show
+for it (`JobRecord.in_vain_ms`) would only be stopped again: it starts where the money lasts for longer than
+it ran, and where that is more than there is in a whole month, never.
 """
 
 from __future__ import annotations
@@ -15,15 +19,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import accepts
 from aliquot.core.jobs import Request, asked_of
 from aliquot.core.lengths import LengthOf, length_by
 from aliquot.core.lifecycle import Phase
+from aliquot.core.months import DAY_MS
 from aliquot.core.queueing.charge import MONEY
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
-from aliquot.core.spending import due_by, month_at, used_by
+from aliquot.core.spending import due_by, due_length, month_at, used_by
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Cause, Evict, Lack
 from aliquot.core.units import FULL
@@ -32,6 +39,9 @@ PRICED_MS: Final = 730 * 3_600_000
 """How long a card is held for its monthly price."""
 
 _CENT: Final = FULL * PRICED_MS
+_LONGEST_MS: Final = 31 * DAY_MS
+_GIVEN_UP_MS: Final = 64 * _LONGEST_MS
+_NEVER: Final = 2**200  # beyond any budget
 _SOME: Final = 1  # the least that is left where what is needed is not known
 _RUNS: Final = frozenset({Phase.STARTING, Phase.RUNNING})
 
@@ -68,34 +78,55 @@ class Budgets:
         need = self._expected(record, model)
         if need is None:
             return None
-        used, due, _ = self._sums()
+        found: Lack | None = None
         for node in self._standing.tree.paths[self._standing.leaf(record.job.queue)]:
-            limit = self._limits.get(node)
-            if limit is None:
-                continue
-            left = limit - used[node] - due[node]
-            if need > left:
-                name = self._standing.tree.names[node]
-                return Lack(
-                    resource=MONEY,
-                    need=0 if need == _SOME else -(-need // _CENT),
-                    have=max(0, left // _CENT),
-                    queue=name,
-                    used=used[node] // _CENT,
-                    due=due[node] // _CENT,
-                    budget=limit // _CENT,
-                    renews_ms=self.renews_ms,
-                )
-        return None
+            if node in self._limits:
+                lack = self._lack_in(node, need, record, model)
+                if lack is not None and (found is None or _is_later(lack, found)):
+                    found = lack
+        return found
+
+    def _lack_in(self, node: int, need: int, record: JobRecord, model: str) -> Lack | None:
+        limit, (used, due, _) = self._limits[node], self._sums()
+        left = limit - used[node] - due[node]
+        rate, _ = self._cost(record, model)
+        tried = record.in_vain_ms if node in self._grace else 0
+        least = _least(rate, tried)
+        if max(need, least) <= left:
+            return None
+        need = need if least == _NEVER else max(need, least)
+        return Lack(
+            resource=MONEY,
+            need=0 if need == _SOME else -(-need // _CENT),
+            have=max(0, left // _CENT),
+            queue=self._standing.tree.names[node],
+            used=used[node] // _CENT,
+            due=due[node] // _CENT,
+            budget=limit // _CENT,
+            renews_ms=self.renews_ms,
+            again_ms=self._again_ms(max(least, rate, _SOME), limit, left, rate),
+            in_vain_ms=tried,
+        )
+
+    def _again_ms(self, least: int, limit: int, left: int, rate: int) -> int | None:
+        """When a job that lacks money may start: late enough in the month for what is left, or in the next.
+
+        It needs `least` whenever it starts; None, never, where there isn't so much in a whole month.
+        """
+        if least > limit:
+            return None
+        ahead = left // rate if rate and left >= least else 0  # what it costs from then on is left
+        return max(self._now + 1, self.renews_ms - ahead)
 
     def take(self, record: JobRecord, model: str = "") -> None:
         """The job of `record` starts: what it is expected to cost is spoken for."""
-        need = self._expected(record, model) if self._limits else None
+        need = self._expected(record, model, due=True) if self._limits else None
         if need is not None:
-            _, due, _ = self._sums()
+            _, due, rate = self._sums()
             for node in self._standing.tree.paths[self._standing.leaf(record.job.queue)]:
                 if node in due:
                     due[node] += need
+                    rate[node] += self._cost(record, model)[0]
 
     def evictions(self) -> Iterator[Evict]:
         """Who is stopped, as a queue of theirs has used its budget up and says so."""
@@ -113,31 +144,41 @@ class Budgets:
                 yield Evict(JobId(job), record.attempt, Cause.BUDGET, grace_ms=grace)
 
     def spent_ms(self) -> int | None:
-        """When the next budget whose jobs are stopped then is used up, if it is in this month."""
+        """When the next budget whose jobs are stopped then is used up, by those who start in this pass too.
+
+        The turn of the month where that is in a later one; None where it is never, as all goes on.
+        """
         if not self._grace:
             return None
         used, _, rate = self._sums()
         times = []
         for node in self._grace:
-            left = self._limits[node] - used[node]
-            if left > 0 and rate[node]:
+            limit, left = self._limits[node], self._limits[node] - used[node]
+            if left > 0 and rate[node] and left <= rate[node] * (self.renews_ms - self._now):
                 times.append(self._now + -(-left // rate[node]))
-        soonest = min(times, default=self.renews_ms)
-        return soonest if soonest < self.renews_ms else None
+            elif limit <= rate[node] * _LONGEST_MS:
+                times.append(self.renews_ms)
+        return min(times, default=None)
 
-    def _expected(self, record: JobRecord, model: str) -> int | None:
-        """What a job is expected to cost until the month turns, _SOME if unknown; None: nothing."""
-        job = record.job
-        key = (job.members, model)
-        if key not in self._costs:
-            self._costs[key] = self._rate(job.members, model)
-        rate, is_known = self._costs[key]
+    def _expected(self, record: JobRecord, model: str, *, due: bool = False) -> int | None:
+        """What a job is expected to cost until the month turns, _SOME if unknown; None: nothing.
+
+        `due`: what is spoken for once it starts, which is more for one that was tried in vain.
+        """
+        rate, is_known = self._cost(record, model)
         length = self._length(record)
+        length = due_length(record, length) if due else length
         if not rate:
             return None if is_known else _SOME
         if length is None:
             return _SOME
         return max(_SOME, rate * min(length, self.renews_ms - self._now))
+
+    def _cost(self, record: JobRecord, model: str) -> tuple[int, bool]:
+        key = (record.job.members, model)
+        if key not in self._costs:
+            self._costs[key] = self._rate(*key)
+        return self._costs[key]
 
     def _rate(self, members: tuple[Request, ...], model: str) -> tuple[int, bool]:
         """(cents a month x milli-cards on the dearest cards they accept, whether all prices are known)."""
@@ -174,6 +215,27 @@ class Budgets:
                         rate[node] += price * spent.milli
             self._read = used, due, rate
         return self._read
+
+
+def sooner(one: Lack, other: Lack) -> Lack:
+    """What a job lacks of its budget on cards of one model, with the time when it may start on either."""
+    return replace(one, again_ms=other.again_ms) if _is_later(one, other) else one
+
+
+def _least(rate: int, tried: int) -> int:
+    """What has to be left for a job that ran for `tried` in vain; 0: that it never did.
+
+    Who can pay for a month goes on into the next. Tried for years, with others using the money up each time,
+    it is not tried again.
+    """
+    if tried >= _GIVEN_UP_MS:
+        return _NEVER
+    return rate * min(tried + 1, _LONGEST_MS) if tried else 0
+
+
+def _is_later(one: Lack, other: Lack) -> bool:
+    """Whether `one` lasts longer: never ending is the longest."""
+    return other.again_ms is not None and (one.again_ms is None or one.again_ms > other.again_ms)
 
 
 def has_stops(settings: Settings) -> bool:

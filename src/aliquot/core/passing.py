@@ -84,7 +84,7 @@ class Pass:
                 self._hold_back(record, held)
             elif self._refused and alike(record.job) in self._refused and not self._turns.is_closed:
                 self._steps.append(Wait(record.job.id, Gate.FIT))
-                self._turns.pass_over(record)
+                self._turns.leave(record)
             elif self._turns.is_closed:
                 self._steps.append(Wait(record.job.id, Gate.ORDER))
                 self._turns.pass_over(record)
@@ -140,13 +140,13 @@ class Pass:
             return
         capped = self._spotting.hold_back(record.job)
         if capped is not None:
-            self._hold_back(record, capped)
+            self._steps.append(capped)
+            self._turns.leave(record)
             return
         key = None if self._searches.may(record) else self._again.key(record, flavour)
         if key is not None and self._again.is_refused(key):
             self._steps.append(Wait(record.job.id, Gate.FIT, unsearched=self._is_put_off(record)))
-            if not self._turns.hold(record):
-                self._turns.pass_over(record)
+            self._turns.leave(record)
             return
         before = self._again.state
         self._try(record, flavour)
@@ -251,7 +251,8 @@ class Pass:
             return False
         self._steps.extend(steps)
         self._bar(step.job for step in steps if isinstance(step, Resize))
-        self._turns.admit(record, flavour)
+        starts = any(isinstance(step, Place) for step in steps)
+        (self._turns.admit if starts else self._turns.promise)(record, flavour)
         return True
 
     def _start_late(self, record: JobRecord) -> Step | None:
@@ -282,7 +283,7 @@ class Pass:
         if seats is not None:
             self._start(record, self._any_flavour(record), [Seated(seat, 0.0, ()) for seat in seats])
         elif record.resizing is None and self._keeper.is_ending(record):
-            self._turns.admit(record, self._any_flavour(record))
+            self._turns.promise(record, self._any_flavour(record))
             self._steps.append(Wait(record.job.id, Gate.RELEASE))
         else:
             self._steps.append(self._keeper.drop(record.job.id))
@@ -325,14 +326,14 @@ class Pass:
         others = (*(step.job for step in narrowed), *(step.job for step in victims))
         self._steps.append(Wait(record.job.id, Gate.RELEASE, others=others))
         self._note_wake(ends + KEPT_FOR_MS)
-        self._turns.admit(record, flavour or self._turns.first_flavour(record))
+        self._turns.promise(record, flavour or self._turns.first_flavour(record))
         return True
 
     def _lack(self, record: JobRecord, lack: Lack) -> None:
         """Quota is used up: taken back from who borrowed it, or waited for."""
         rules = self._settings.preemption
         if lack.renews_ms is not None:
-            self._note_wake(lack.renews_ms)  # money comes back to nobody before that
+            self._note_wake(lack.again_ms)  # money comes back to nobody before that
         elif rules is not None and not rules.across_queues and self._clear(record, None):
             return
         across = rules is None or rules.across_queues

@@ -60,10 +60,13 @@ def explain_wait(
         if held is not None:
             return _as_wait(held)
         said = _said_of(job_id, plan(world, settings, now, memo))
-        if said is not None and said.gate not in {Gate.FIT, Gate.ORDER}:
+        if said is not None and said.gate is not Gate.FIT:
             return with_own_gate(said)
-        if said is None:  # not looked at, as one like it before it had its answer
-            lack = memo.standing.turns(world, settings, now).flavour(record)
+        if said is None:  # not looked at: behind the first of a strict queue, or one like it had its answer
+            turns = memo.standing.turns(world, settings, now)
+            if turns.is_strict(record):
+                return Wait(job_id, Gate.ORDER)
+            lack = turns.flavour(record)
             if isinstance(lack, Lack):
                 return with_own_gate(Wait(job_id, Gate.QUOTA, lack=lack))
     desk = Desk(world, settings, memo)

@@ -21,6 +21,7 @@ from typing import Final, Literal
 import msgspec
 
 from aliquot.core.errors import SpecError
+from aliquot.core.units import FULL, format_memory
 
 POOL: Final = ""
 """The name of the root: the pool itself."""
@@ -82,7 +83,7 @@ class Queue(msgspec.Struct, frozen=True):
     """A queue such as `ai-lab/training`. `nominal_mib` is short for a nominal of GPU memory."""
 
     name: str
-    priority: int = 0
+    priority: int | None = None  # None: that of the queue above; 0 where none says
     nominal_mib: int | None = None
     quotas: tuple[Quota, ...] = ()
     weight: int = FULL_WEIGHT  # thousandths; 0: gets beyond its nominal only what nobody else wants
@@ -104,6 +105,26 @@ def parent_of(queue: Queue) -> str:
     if queue.parent is not None:
         return queue.parent
     return queue.name.rpartition("/")[0]
+
+
+def priority_of(name: str, written: Mapping[str, Queue]) -> int:
+    """The priority of jobs of `name`: its own, else of the nearest queue above that states one, else 0.
+
+    `written` has passed `check_queues`: nobody is above itself.
+    """
+    while name != POOL:
+        queue = written.get(name, Queue(name))
+        if queue.priority is not None:
+            return queue.priority
+        name = parent_of(queue)
+    return written[POOL].priority or 0 if POOL in written else 0
+
+
+def show_amount(resource: Resource, amount: int) -> str:
+    """An amount as people write it: `4.5` (of cards), `40 GiB`, `12.50` (of money)."""
+    if resource.measure is Measure.MEMORY:
+        return format_memory(amount)
+    return f"{amount / 100:.2f}" if resource.measure is Measure.MONEY else f"{amount / FULL:g}"
 
 
 def ancestors_by_path(name: str) -> list[str]:
@@ -182,7 +203,7 @@ def _check_pool(quota: Quota, where: str) -> None:
     for name in ("borrowing", "lending", "maximum"):
         limit = getattr(quota, name)
         if limit is not None:
-            word = limit.value if isinstance(limit, Unlimited) else limit
+            word = limit.value if isinstance(limit, Unlimited) else show_amount(quota.resource, limit)
             raise SpecError(
                 f"the pool itself has no {name}, as there is nobody above it",
                 field=f"{where}.{name}",

@@ -43,6 +43,7 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     guess_ms: int | None = None  # what jobs like it ran, as known when it was submitted
     resizing: Resizing | None = None  # it is being stopped to go on at another width, or waits to go on
     resizes: int = 0  # how often it was started anew for that
+    in_vain_ms: int = 0  # it starts on a budget that stops only for longer than this; see `budget`
 
     @property
     def spared(self) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from aliquot.core.ids import JobId
-from aliquot.core.queues import Discipline, Queue
+from aliquot.core.queues import Discipline, Queue, priority_of
 from aliquot.core.slices import SliceClass
 
 HOUR_MS: Final = 3_600_000
@@ -249,8 +249,8 @@ class Settings(msgspec.Struct, frozen=True):
         }
 
     def queue_priority(self, name: str) -> int:
-        """Priority of the queue `name`; 0 where none is configured."""
-        return next((queue.priority for queue in self.queues if queue.name == name), 0)
+        """Priority of the queue `name`, its own or from above; 0 where none is configured."""
+        return priority_of(name, {queue.name: queue for queue in self.queues})
 
 
 class Movable(msgspec.Struct, frozen=True):

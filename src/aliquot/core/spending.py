@@ -15,10 +15,9 @@ from functools import lru_cache
 
 import immutables
 
-from aliquot.core.jobs import Job
 from aliquot.core.lengths import told
 from aliquot.core.months import begin_of, month_of
-from aliquot.core.records import Asked, Spent
+from aliquot.core.records import Asked, JobRecord, Spent
 
 Book = immutables.Map[tuple[str, str], Spent]
 
@@ -29,18 +28,18 @@ class Spending:
     def __init__(self) -> None:
         self.book: Book = immutables.Map()
 
-    def open(self, job: Job, asked: tuple[Asked, ...], at: int) -> None:
-        """`job` holds something from `at` on and is charged for `asked`."""
-        self._shift(job, asked, at, at, 1)
+    def open(self, record: JobRecord, asked: tuple[Asked, ...], at: int) -> None:
+        """The job of `record` holds something from `at` on and is charged for `asked`."""
+        self._shift(record, asked, at, at, 1)
 
-    def close(self, job: Job, asked: tuple[Asked, ...], since: int, at: int) -> None:
+    def close(self, record: JobRecord, asked: tuple[Asked, ...], since: int, at: int) -> None:
         """It holds that no longer, which it held since `since`."""
-        self._shift(job, asked, since, at, -1)
+        self._shift(record, asked, since, at, -1)
 
-    def _shift(self, job: Job, asked: tuple[Asked, ...], since: int, at: int, sign: int) -> None:
-        length = told(job)
+    def _shift(self, record: JobRecord, asked: tuple[Asked, ...], since: int, at: int, sign: int) -> None:
+        length = due_length(record, told(record.job))
         for part in asked:
-            key = (job.queue, part.model)
+            key = (record.job.queue, part.model)
             old = self.book.get(key)
             before = Spent(month_at(at)[0], 0, 0, at) if old is None else old
             now = max(at, before.since_ms)
@@ -51,6 +50,11 @@ class Spending:
             month = month_at(now)[0]
             new = Spent(month, used_by(before, now), before.milli + milli, now, known, ends)
             self.book = self.book.set(key, new)
+
+
+def due_length(record: JobRecord, length: int | None) -> int | None:
+    """For how long a job of an expected `length` in ms is spoken for: twice as long as it ran in vain."""
+    return max(length or 0, 2 * record.in_vain_ms) if record.in_vain_ms else length
 
 
 def used_by(spent: Spent, at: int) -> int:

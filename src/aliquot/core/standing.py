@@ -19,7 +19,7 @@ from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, size_of
 from aliquot.core.queueing.quota import Book, charge_of
 from aliquot.core.queueing.tree import QueueTree, grow_tree, home_of
-from aliquot.core.queues import Resource
+from aliquot.core.queues import Discipline, Resource
 from aliquot.core.records import Asked, Frozen, JobRecord, QueueKey
 from aliquot.core.settings import Backfill, Settings
 
@@ -35,9 +35,10 @@ class Standing:
         self.settings, self.kinds = settings, world.kinds
         self.capacity = capacity
         self._length = length_by(settings)
+        self._by_size = order.by_size or (settings.backfill is not None and settings.backfill.by_size)
         self.spenders = tuple(queue for queue in settings.queues if queue.budget_cents is not None)
         self.tree: QueueTree = grow_tree(settings.queues, capacity)
-        self.book = Book(self.tree)
+        self.book, self.idle = Book(self.tree), Book(self.tree)  # `idle` stays empty
         self.names: Names = names_of(world.kinds, self.tree)
         self.lineup = Lineup(self.tree, Aging(order.aging_ms, order.aging_ceiling))
         self.now = 0
@@ -117,7 +118,8 @@ class Standing:
 
     def _enter(self, record: JobRecord) -> None:
         job, settings = record.job, self.settings
-        rules = settings.backfill
+        rules, leaf = settings.backfill, self.leaf(job.queue)
+        in_turn = self.tree.discipline[leaf] is Discipline.STRICT
         overdue = False
         if rules is not None:
             due = overdue_from(job, rules)
@@ -127,15 +129,16 @@ class Standing:
         self.lineup.enter(
             Waiting(
                 job.id,
-                self.leaf(job.queue),
+                leaf,
                 self.flavours(job)[0].charge,
                 job.submitted_ms,
                 job.seq,
                 job.priority if settings.by_priority else 0,
                 _tier(job, self._firm),
-                self._size(record) if settings.order.by_size or (rules is not None and rules.by_size) else 0,
+                self._size(record) if self._by_size else 0,
                 overdue,
                 self._groups.setdefault(_likeness(job, settings), len(self._groups)),
+                in_turn,
             )
         )
 

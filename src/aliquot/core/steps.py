@@ -227,7 +227,8 @@ class Lack(msgspec.Struct, frozen=True):
     """Of `resource` a queue needs `need` and may have `have` more; `queue` is the one whose limit it is.
 
     `borrows`: the job would have to borrow, as its own queue's nominal does not cover it. Of money with a
-    `budget` it is what is left of that in this month; else what may run at once.
+    `budget`, `have` is what is left of that in this month; else what may run at once. `most`: all that the
+    quotas could ever give it, less than it needs; None: enough may come free.
     """
 
     resource: Resource
@@ -239,6 +240,9 @@ class Lack(msgspec.Struct, frozen=True):
     due: int = 0  # what those who run are expected to use of it
     budget: int | None = None
     renews_ms: int | None = None  # when there is a new one
+    most: int | None = None
+    again_ms: int | None = None  # of a budget: when the job may start with it; None: never
+    in_vain_ms: int = 0  # what it has to be able to run at least, after it was stopped for a budget in vain
 
 
 class Short(msgspec.Struct, frozen=True):

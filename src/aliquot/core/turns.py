@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Protocol
 
-from aliquot.core.budget import Budgets
-from aliquot.core.charging import (
-    Flavour,
-    capacity_of,
-)
+from aliquot.core.budget import Budgets, sooner
+from aliquot.core.charging import Flavour, capacity_of
 from aliquot.core.ids import JobId
 from aliquot.core.queueing.order import Tier, Waiting, tier_of
-from aliquot.core.queueing.quota import available, fits, lacking_node
-from aliquot.core.queueing.tree import ROOT
+from aliquot.core.queueing.quota import available, find_shortage, fits, lacking_node
+from aliquot.core.queueing.tree import ROOT, UNBOUNDED
 from aliquot.core.queues import Discipline, Resource, quotas_of
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
@@ -40,7 +37,10 @@ class Turns(Protocol):
         """How it is charged where quota does not choose."""
 
     def admit(self, record: JobRecord, flavour: Flavour) -> None:
-        """It starts, or room is made for it."""
+        """It starts."""
+
+    def promise(self, record: JobRecord, flavour: Flavour) -> None:
+        """Room is made for it: charged like a start, but those behind it in a strict queue still wait."""
 
     def charge(self, record: JobRecord, flavour: Flavour) -> None:
         """It starts after all, though it had its answer: its queue is charged."""
@@ -51,6 +51,9 @@ class Turns(Protocol):
         False, and no answer, where nothing is promised.
         """
 
+    def leave(self, record: JobRecord) -> None:
+        """It waits, told so without being looked at: for those behind it that is no different."""
+
     def pass_over(self, record: JobRecord) -> None:
         """It keeps waiting; the next may try."""
 
@@ -58,7 +61,7 @@ class Turns(Protocol):
         """It keeps waiting, and so do those like it."""
 
     def drop(self, record: JobRecord) -> None:
-        """Nobody like it, in any queue, has a turn in this pass any more. Not an answer."""
+        """Nobody like it has a turn in this pass any more, but the first of strict queues. Not an answer."""
 
     def close(self, record: JobRecord) -> None:
         """It keeps waiting, and so do all behind it in its queue."""
@@ -106,12 +109,24 @@ class PlainTurns:
         """It starts."""
         self._next = next(self._order, None)
 
+    def promise(self, record: JobRecord, flavour: Flavour) -> None:
+        """It will start."""
+        self.is_closed = self._strict
+        self._next = next(self._order, None)
+
     def charge(self, record: JobRecord, flavour: Flavour) -> None:
         """There are no quotas."""
 
     def hold(self, record: JobRecord) -> bool:
         """Nothing is promised."""
         return False
+
+    def leave(self, record: JobRecord) -> None:
+        """The next, or nobody."""
+        if self._strict:
+            self.close(record)
+        else:
+            self.pass_over(record)
 
     def pass_over(self, record: JobRecord) -> None:
         """The next."""
@@ -180,8 +195,11 @@ class TreeTurns:
             return found
         leaf = self._lineup.jobs[record.job.id].leaf
         for other in self.standing.flavours(record.job):  # cards of another model may cost less
-            if fits(self._book, leaf, other.charge) and self.budgets.lack_of(record, other.model) is None:
-                return other
+            if fits(self._book, leaf, other.charge):
+                also = self.budgets.lack_of(record, other.model)
+                if also is None:
+                    return other
+                lack = sooner(lack, also)
         return lack
 
     def _in_quota(self, record: JobRecord) -> Flavour | Lack:
@@ -211,6 +229,9 @@ class TreeTurns:
             if lack is None:
                 return flavour
             lacking.append(lack)
+        never = self._never(waiting.leaf, flavours)
+        if never is not None:
+            return never
         slot, need = lacking[0]
         have = self._left[waiting.leaf][slot]
         node, tree = lacking_node(self._book, waiting.leaf, slot, have), self.standing.tree
@@ -219,6 +240,23 @@ class TreeTurns:
         may_borrow = node == ROOT or tree.headroom[node][slot] > 0  # if it were not lent already
         beyond = may_borrow and tier_of(self._book, waiting) is Tier.BORROWING
         return Lack(tree.resources[slot], need, have, tree.names[node], beyond)
+
+    def _never(self, leaf: int, flavours: tuple[Flavour, ...]) -> Lack | None:
+        """What the quotas of `leaf` can't give even with nothing running; None: one of `flavours` they can.
+
+        More cards than there are is the placer's to tell; what a pool lost with its nodes may return.
+        """
+        tree, idle = self.standing.tree, self.standing.idle
+        found = [find_shortage(idle, leaf, flavour.charge) for flavour in flavours]
+        first = found[0]
+        if tree.scarce or first is None or not all(found):
+            return None
+        slot = tree.slot[first.resource]
+        has = self.standing.capacity.get(first.resource, UNBOUNDED)
+        if first.node == ROOT and first.need > tree.entitled[ROOT][slot] >= has:
+            return None
+        have = available(self._book, leaf, slot)
+        return Lack(first.resource, first.need, have, tree.names[first.node], most=first.have)
 
     def _too_much(self, leaf: int, flavour: Flavour) -> tuple[int, int] | None:
         """The first (slot, amount) of the charge that is more than `leaf` may still take."""
@@ -232,8 +270,14 @@ class TreeTurns:
         return None
 
     def _is_mere_room(self, slot: int, need: int, waiting: Waiting) -> bool:
-        """Whether the pool is only full: it lends all it has, and nobody with a better claim waits."""
-        left = self.standing.tree.entitled[ROOT][slot] - self._book.total[ROOT][slot]
+        """Whether the pool is only full: it lends all it has, and nobody with a better claim waits.
+
+        A nominal of the pool that is stated, and below what there is, is a limit like any other.
+        """
+        tree = self.standing.tree
+        if tree.entitled[ROOT][slot] < self.standing.capacity.get(tree.resources[slot], UNBOUNDED):
+            return False
+        left = tree.entitled[ROOT][slot] - self._book.total[ROOT][slot]
         held_for_others = self._holds and tier_of(self._book, waiting) > Tier.OWN
         return left < need and not held_for_others
 
@@ -247,6 +291,12 @@ class TreeTurns:
         alike = waiting.charge == flavour.charge
         self._lineup.admit(waiting if alike else waiting._replace(charge=flavour.charge))
         self.budgets.take(record, flavour.model)
+
+    def promise(self, record: JobRecord, flavour: Flavour) -> None:
+        """It will start: charged as if it did."""
+        self.admit(record, flavour)
+        if self.is_strict(record):
+            self.close(record)
 
     def charge(self, record: JobRecord, flavour: Flavour) -> None:
         """In the book of this pass."""
@@ -262,6 +312,13 @@ class TreeTurns:
         self._holds = True
         return True
 
+    def leave(self, record: JobRecord) -> None:
+        """The next of another queue where its own is strict, else of its own."""
+        if self.is_strict(record):
+            self.close(record)
+        elif not self.hold(record):
+            self.pass_over(record)
+
     def pass_over(self, record: JobRecord) -> None:
         """The next of its queue."""
         self._lineup.pass_over(self._lineup.jobs[record.job.id])
@@ -272,7 +329,8 @@ class TreeTurns:
 
     def drop(self, record: JobRecord) -> None:
         """Nobody of its group that is overdue as it is."""
-        self._lineup.drop(self._lineup.jobs[record.job.id])
+        if not self._strict:  # the line knows only queues that are strict by themselves
+            self._lineup.drop(self._lineup.jobs[record.job.id])
 
     def close(self, record: JobRecord) -> None:
         """The next of another queue."""

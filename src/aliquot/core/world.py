@@ -179,7 +179,7 @@ class World(Holdings):
         self._seat_members(event.job, event.attempt, event.placements, GrantState.ASSUMED)
         self.tally = replace(self.tally, granted=self.tally.granted + 1)
         self.accounts.open(record.job, asked, at)
-        self.spending.open(record.job, asked, at)
+        self.spending.open(record, asked, at)
         if record.job.elastic is not None:
             self._elastic[event.job] = None
 
@@ -215,10 +215,10 @@ class World(Holdings):
             self._owed_moves.pop(grant.id, None)
         self._seat_members(event.job, event.attempt, event.placements, GrantState.RUNNING)
         self.accounts.close(record.job, record.asked, event.at)
-        self.spending.close(record.job, record.asked, record.resized_ms, event.at)
+        self.spending.close(record, record.asked, record.resized_ms, event.at)
         asked = self._asked(record.job, event.placements)
         self.accounts.open(record.job, asked, event.at)
-        self.spending.open(record.job, asked, event.at)
+        self.spending.open(record, asked, event.at)
         self.jobs = self.jobs.set(event.job, replace(record, asked=asked, resized_ms=event.at))
         self._owed_sizes[event.job] = None
 
@@ -325,7 +325,7 @@ class World(Holdings):
         self._free(job_id)
         if record.phase is not Phase.PENDING:
             self.accounts.close(record.job, record.asked, at)
-            self.spending.close(record.job, record.asked, record.resized_ms, at)
+            self.spending.close(record, record.asked, record.resized_ms, at)
         if after is Phase.PENDING:
             self._requeue(record, news, at)
         else:

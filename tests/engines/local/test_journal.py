@@ -29,7 +29,8 @@ from aliquot.engines.local.errors import (
     JournalVersionError,
 )
 from aliquot.engines.local.holding import Holding
-from aliquot.engines.local.journal import DOCUMENTS_KEPT, SnapshotKeeper, SqliteJournal
+from aliquot.engines.local.journal import DOCUMENTS_KEPT, SqliteJournal
+from aliquot.engines.local.snapshot import SnapshotKeeper
 from tests.support.build import a_job
 from tests.support.histories import MIX, History
 from tests.support.local import is_root

@@ -143,13 +143,48 @@ def change(path: Path, statement: str) -> None:
     db.close()
 
 
-@pytest.mark.parametrize("body", ["x'5b5d5d'", "x'5b7b7d5d'"], ids=["no JSON", "no event"])
-def test_old_events_that_cannot_be_read_are_named(tmp_path: Path, body: str) -> None:
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        pytest.param("UPDATE batches SET body = x'5b' WHERE seq = 2", "its checksum is wrong", id="changed"),
+        pytest.param("DELETE FROM batches WHERE seq = 2", "missing", id="missing"),
+    ],
+)
+def test_damage_that_a_snapshot_stands_for_costs_history_only(
+    tmp_path: Path, statement: str, why: str
+) -> None:
     path = filled(tmp_path, 5)
     with SqliteJournal(path) as journal:
         journal.save(journal.resume())
-    change(path, f"UPDATE batches SET body = {body} WHERE seq = 2")
+    change(path, statement)
     with SqliteJournal(path) as journal:
-        journal.resume()  # the snapshot stands for them
-        with pytest.raises(JournalDamagedError, match="events behind batch 1 cannot be read"):
-            list(journal.replay())
+        journal.resume()
+        assert list(journal.replay()) == some_events(5)[2:]
+        (note,) = journal.notes
+        assert f"batch 2 is broken ({why}), and a snapshot stands for it" in note
+
+
+def test_an_unreadable_page_before_the_snapshot_costs_the_batches_on_it_only(tmp_path: Path) -> None:
+    events = [JobCancelled(at, JobId("x" * 900 + f"-{at:03}.")) for at in range(60)]
+    path = filled(tmp_path, 0, events[:50])
+    with SqliteJournal(path) as journal:
+        journal.save(journal.resume())
+        for event in events[50:]:
+            journal.append([event])
+    make_unreadable(path, b"x-020.")
+    change(path, "UPDATE batches SET body = x'00' WHERE seq = 60")
+    with SqliteJournal(path) as journal:
+        found = [event.at for event in journal.replay()]
+        assert found[-1] == 58, "only the last was broken"
+        assert found == list(range(found[0], 59))
+        assert 20 < found[0] < 30, "those behind the page are kept"
+        assert any("put the file aside" in note for note in journal.notes)
+        journal.resume()
+
+
+def make_unreadable(path: Path, mark: bytes) -> None:
+    """Zeroes over the page of the file that holds `mark`."""
+    body = bytearray(path.read_bytes())
+    at = body.index(mark) // 4096 * 4096
+    body[at : at + 4096] = bytes(4096)
+    path.write_bytes(body)

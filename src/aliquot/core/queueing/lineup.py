@@ -18,7 +18,7 @@ from aliquot.core.ids import JobId
 from aliquot.core.queueing.lanes import Lanes, Post, Tail
 from aliquot.core.queueing.order import Aging, Key, Tier, Waiting, tier_of
 from aliquot.core.queueing.quota import Book, Charge
-from aliquot.core.queueing.share import share_after
+from aliquot.core.queueing.share import past_weight, rank_after
 from aliquot.core.queueing.tree import ROOT, QueueTree
 
 Entry = tuple[Key, int]
@@ -106,7 +106,7 @@ class Lineup:
         levels = self._levels if levels is None else levels
         for node, row in enumerate(book.total):
             if levels[node] != self._levels[node]:
-                self._past[node] = per_weight(levels[node], self.tree.weight[node])
+                self._past[node] = per_weight(levels[node], past_weight(self.tree, node))
                 self._stale.add(node)
             if row != self._seen[node]:
                 self._stale.add(node)
@@ -118,7 +118,7 @@ class Lineup:
         best = self._pick[ROOT]
         while best is not None and self._dropped:
             waiting = best[3].waiting
-            if (waiting.group, waiting.overdue) not in self._dropped:
+            if waiting.in_turn or (waiting.group, waiting.overdue) not in self._dropped:
                 break
             self.pass_over_alike(waiting)
             best = self._pick[ROOT]
@@ -134,7 +134,8 @@ class Lineup:
     def drop(self, waiting: Waiting) -> None:
         """All of its group that are overdue as it is keep waiting in this pass, whatever their queue.
 
-        It does not answer for `waiting`, which gets its answer as any other.
+        But those of a strict queue: the first has a turn, as its answer counts for all behind it. It does not
+        answer for `waiting`, which gets its answer as any other.
         """
         self._dropped.add((waiting.group, waiting.overdue))
 
@@ -214,7 +215,7 @@ class Lineup:
             self._look_at(node)
         share = self._shares[node].get(post.charge)
         if share is None:
-            share = share_after(self._book, node, post.waiting.charge)
+            share = rank_after(self._book, node, post.waiting.charge)
             self._shares[node][post.charge] = share
         entry = ((tier, priority, share, self._past[node], tail), node)
         entries[node] = entry

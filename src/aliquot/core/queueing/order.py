@@ -46,7 +46,8 @@ class Waiting(NamedTuple):
     """What the order knows of one waiting job. `tier` is OWN unless fixed: OWN and BORROWING are decided.
 
     `size` 0: size does not count. `overdue` jobs go before others of their priority in their queue, oldest
-    first. Jobs of one `group` are alike in all that decides whether they fit.
+    first. Jobs of one `group` are alike in all that decides whether they fit. `in_turn`: its queue is strict,
+    so neither size nor being overdue brings it forward or back, and `Lineup.drop` does not pass over it.
     """
 
     id: JobId
@@ -59,6 +60,7 @@ class Waiting(NamedTuple):
     size: int = 0
     overdue: bool = False
     group: int = 0
+    in_turn: bool = False
 
 
 Place = tuple[int, int, bool, int, int, int, JobId]
@@ -85,9 +87,9 @@ def next_aging(priority: int, submitted_ms: int, now: int, aging: Aging) -> int 
 def place_in_queue(waiting: Waiting, now: int, aging: Aging) -> Place:
     """Sorts the jobs of one queue: a total order, equal jobs first come first served."""
     priority = aged_priority(waiting.priority, waiting.submitted_ms, now, aging)
-    size = 0 if waiting.overdue else waiting.size
+    overdue = waiting.overdue or waiting.in_turn
     rest = (waiting.submitted_ms, waiting.seq, waiting.id)
-    return (_class_of(waiting), -priority, not waiting.overdue, size, *rest)
+    return (_class_of(waiting), -priority, not overdue, 0 if overdue else waiting.size, *rest)
 
 
 def size_of(work_ms: int) -> int:

@@ -33,7 +33,9 @@ from aliquot.core.queues import (
     check_queues,
     find_queue,
     parent_of,
+    priority_of,
     quotas_of,
+    show_amount,
 )
 
 UNBOUNDED: Final = 2**62
@@ -61,6 +63,7 @@ class QueueTree(NamedTuple):
     kept: tuple[Row, ...]
     headroom: tuple[Row, ...]
     reach: tuple[Row, ...]  # the most the node could ever use while all others are idle
+    scarce: tuple[int, ...]  # resources of which the pool has less than the queues below it are promised
     named: tuple[tuple[int, ...], ...]  # resources it is judged in: those it names, or all
     weight: tuple[int, ...]
     priority: tuple[int, ...]
@@ -76,7 +79,8 @@ def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> Queu
     """Compile `queues` over a pool of `capacity`; a resource the pool cannot count is unbounded there.
 
     Raises SpecError on what `check_queues` finds, and where children are promised more than a stated nominal
-    of their parent. Only the pool may be promised away beyond its capacity (`overpromised`): nodes get lost.
+    or maximum of their parent.
+    Only the pool may be promised away beyond its capacity (`overpromised`): nodes get lost.
     """
     written = {queue.name: queue for queue in queues}
     check_queues(written.values())
@@ -110,9 +114,10 @@ def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> Queu
         kept=rows[2],
         headroom=rows[3],
         reach=tuple(_rows(reach)) if reach else ((),) * len(names),
+        scarce=tuple(slot for slot, column in enumerate(columns) if _is_scarce(names, children, column[0])),
         named=_named(quotas, children, resources),
         weight=tuple(written[name].weight if name in written else 1000 for name in names),
-        priority=tuple(_priority(name, written) for name in names),
+        priority=tuple(priority_of(name.removesuffix(f"/{OWN}"), written) for name in names),
         discipline=tuple(_discipline(name, written) for name in names),
     )
 
@@ -200,7 +205,9 @@ def _column(
         else:
             entitled[node] = _bound(quota.nominal, 0)
             if promised > entitled[node]:
-                raise _too_much_below(names[node], resource, promised, entitled[node])
+                raise _too_much_below(names[node], resource, promised, entitled[node], "nominal")
+        if node != ROOT and promised > _bound(quota.maximum, UNBOUNDED):
+            raise _too_much_below(names[node], resource, promised, _bound(quota.maximum, 0), "maximum")
         if children[node]:
             own = children[node][-1]
             entitled[own] = max(0, less(entitled[node], promised))
@@ -212,6 +219,11 @@ def _column(
         headroom[node] = _headroom(quota, entitled[node])
     headroom[ROOT] = 0
     return entitled, shared, kept, headroom
+
+
+def _is_scarce(names: list[str], children: list[list[int]], entitled: list[int]) -> bool:
+    """Whether the pool cannot keep all its promises in one resource."""
+    return sum(entitled[child] for child in children[ROOT] if names[child] != OWN) > entitled[ROOT]
 
 
 def _headroom(quota: Quota, entitled: int) -> int:
@@ -252,14 +264,6 @@ def _named(
     return tuple(tuple(sorted(slots or every)) for slots in found)
 
 
-def _priority(name: str, written: Mapping[str, Queue]) -> int:
-    """Its own, or that of the nearest queue above that is written down."""
-    for candidate in (name, *ancestors_by_path(name)):
-        if candidate in written:
-            return written[candidate].priority
-    return 0
-
-
 def _discipline(name: str, written: Mapping[str, Queue]) -> Discipline | None:
     """Its own, or that of the nearest queue above that states one."""
     for candidate in (name, *ancestors_by_path(name)):
@@ -276,10 +280,12 @@ def _own_leaf(tree: QueueTree, node: int) -> int:
     return tree.children[node][-1] if tree.children[node] else node
 
 
-def _too_much_below(name: str, resource: Resource, promised: int, stated: int) -> SpecError:
+def _too_much_below(name: str, resource: Resource, promised: int, stated: int, limit: str) -> SpecError:
+    asked, has = show_amount(resource, promised), show_amount(resource, stated)
+    may = "it has" if limit == "nominal" else "it may never have more than"
     return SpecError(
-        f"the queues below {name!r} are promised {promised} of {resource}, it has {stated}",
-        field=f"queues[{name}].{resource}.nominal",
-        value=stated,
-        hint=f"{promised} or more, or leave it out",
+        f"the queues below {name!r} are promised {asked} of {resource}, {may} {has}",
+        field=f"queues[{name}].{resource}.{limit}",
+        value=has,
+        hint=f"{asked} or more, or leave it out",
     )

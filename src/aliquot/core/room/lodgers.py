@@ -150,7 +150,7 @@ class Roll:
 
     def reprice(self, job: JobId, costs: Iterable[int]) -> None:
         """Other fixed costs for its parts."""
-        for at, cost in zip(self.numbers[job], costs, strict=True):
+        for at, cost in zip(self.numbers.get(job, ()), costs, strict=True):
             self.columns[FIXED, at] = cost
 
     def lay(self, row: int, jobs: Iterable[JobId]) -> None:

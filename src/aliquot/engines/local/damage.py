@@ -47,10 +47,27 @@ def find_damage(db: sqlite3.Connection) -> Damage | None:
 
 def newest_snapshot(db: sqlite3.Connection) -> int:
     """The batch that the newest whole snapshot holds the world after; 0 where there is none."""
+    return next((seq for seq, _ in whole_snapshots(db)), 0)
+
+
+def whole_snapshots(db: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
+    """Number and body of every whole snapshot that can be read, the newest first."""
     for row in _rows(db, "SELECT seq, crc, body FROM snapshots WHERE seq >= ? ORDER BY seq DESC", 0):
         if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
-            return int(row[0])
-    return 0
+            yield int(row[0]), bytes(row[2])
+
+
+def last_broken(db: sqlite3.Connection) -> Damage | None:
+    """The last batch up to the newest whole snapshot that is not whole; None where all are that are kept."""
+    expected = newest_snapshot(db)
+    query = "SELECT seq, events, crc, body FROM batches WHERE seq <= ? ORDER BY seq DESC"
+    for row in _rows(db, query, expected):
+        if isinstance(row, tuple) and row[0] < expected:
+            return Damage(expected, "missing", 0)
+        if why := _fault(row, expected):
+            return Damage(expected, why, 0)
+        expected -= 1
+    return None
 
 
 def put_aside(path: Path, damage: Damage | None, *, accept_loss: bool) -> str:
@@ -75,12 +92,14 @@ def put_aside(path: Path, damage: Damage | None, *, accept_loss: bool) -> str:
 def _refuse_loss(path: Path, damage: Damage | None) -> None:
     if damage is None:
         raise JournalDamagedError(
-            f"{path} is no readable database; restore a copy, or move it away and lose what was in it"
+            f"{path} is no readable database; restore a copy, or begin anew without what was in"
+            " it, which is put aside: aliquot up --accept-loss"
         )
     if damage.whole_behind:
         raise JournalDamagedError(
             f"{path}: batch {damage.seq} is broken ({damage.why}) and {damage.whole_behind} whole batches"
-            " lie behind it; restore a copy, or accept that what came after it is lost"
+            " lie behind it; restore a copy, or accept that what came after it is lost:"
+            " aliquot up --accept-loss"
         )
 
 
@@ -155,13 +174,33 @@ def _rebuild(path: Path, fresh: Path) -> int:
 def _carry_batches(old: sqlite3.Connection, new: sqlite3.Connection, snapshot: int) -> int:
     """Copy whole batches; behind the newest snapshot only without a gap."""
     count = last = 0
-    for row in _rows(old, "SELECT seq, events, crc, body FROM batches WHERE seq >= ? ORDER BY seq", 0):
-        seq = row[0] if isinstance(row, tuple) else 0
+    for row in _readable(old):
+        seq = row[0]
         expected = seq if seq <= snapshot or (not count and not snapshot) else max(last, snapshot) + 1
         if _fault(row, expected):
-            if seq <= snapshot and isinstance(row, tuple):
+            if seq <= snapshot:
                 continue  # the snapshot stands for it
             break
         new.execute("INSERT INTO batches VALUES (?, ?, ?, ?)", row)
         count, last = count + 1, seq
     return count
+
+
+def _readable(db: sqlite3.Connection) -> Iterator[Row]:
+    """Batches in order: those before the first page that cannot be read, and those behind the last."""
+    query, last = "SELECT seq, events, crc, body FROM batches WHERE seq > ? ORDER BY seq", 0
+    is_cut = False
+    for row in _rows(db, query, last):
+        if isinstance(row, tuple):
+            last = row[0]
+            yield row
+        else:
+            is_cut = True
+    if not is_cut:
+        return
+    lowest: int | None = None
+    for row in _rows(db, "SELECT seq FROM batches WHERE seq > ? ORDER BY seq DESC", last):
+        if isinstance(row, tuple):
+            lowest = row[0]
+    if lowest is not None:
+        yield from (row for row in _rows(db, query, lowest - 1) if isinstance(row, tuple))

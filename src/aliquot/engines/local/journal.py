@@ -24,14 +24,11 @@ from aliquot.core.errors import AliquotError
 from aliquot.core.events import Ended, Event, JobSubmitted, StartRefused
 from aliquot.core.ids import JobId
 from aliquot.core.world import World
-from aliquot.engines.local import damage, schema
-from aliquot.engines.local.errors import (
-    JournalDamagedError,
-    JournalError,
-    JournalFullError,
-    JournalReadOnlyError,
-)
+from aliquot.engines.local import damage
+from aliquot.engines.local.errors import JournalDamagedError, JournalError, JournalFullError
 from aliquot.engines.local.holding import Holding
+from aliquot.engines.local.opening import error_of, make_folder, open_file
+from aliquot.engines.local.reserve import Reserve
 from aliquot.engines.local.schema import checksum
 from aliquot.engines.local.snapshot import decode_world, encode_world
 
@@ -39,16 +36,17 @@ SNAPSHOTS_KEPT: Final = 2
 DOCUMENTS_KEPT: Final = 4
 RECENT: Final = 256  # payloads and endings kept at hand
 _PAGE: Final = 500  # batches read at a time
-_FULL: Final = {sqlite3.SQLITE_FULL}
-_READ_ONLY: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(list[Event])
+
+
+_Changes = Sequence[tuple[str, Sequence[tuple[object, ...]]]]
 
 
 class _Entry:
     """One append on its way: what to write, and how it ended."""
 
-    __slots__ = ("body", "endings", "error", "events", "is_done", "payloads")
+    __slots__ = ("body", "endings", "error", "events", "is_done", "is_new", "payloads")
 
     def __init__(
         self,
@@ -56,9 +54,11 @@ class _Entry:
         events: int,
         payloads: list[tuple[JobId, bytes]],
         endings: list[tuple[JobId, int, bytes]],
+        *,
+        is_new: bool,
     ) -> None:
         self.body, self.events, self.payloads, self.endings = body, events, payloads, endings
-        self.is_done = False
+        self.is_new, self.is_done = is_new, False  # is_new: work that may as well come later
         self.error: AliquotError | None = None
 
 
@@ -67,11 +67,12 @@ class SqliteJournal:
 
     Raises JournalLockedError, JournalReadOnlyError, JournalFullError, JournalVersionError or
     JournalDamagedError (see `damage`; `accept_loss` answers the last). `notes`: what a person should be told.
+    A reserve on the disk lets what must not wait be recorded when it is full; see `lack`.
     Without `durable` nothing is flushed, which a power cut punishes: for tests and trials.
     """
 
     def __init__(self, path: Path, *, accept_loss: bool = False, durable: bool = True) -> None:
-        self.path, self._durable = path, durable
+        self.path = path
         self.notes: list[str] = []
         self._attached: dict[JobId, bytes] = {}
         self._recent: dict[JobId, bytes] = {}  # on the disk, and most likely asked for soon
@@ -80,11 +81,13 @@ class SqliteJournal:
         self._waiting: deque[_Entry] = deque()
         self._writing = Lock()
         self._broken: JournalError | None = None
-        _make_folder(path.parent)
+        make_folder(path.parent)
+        self._reserve, self._is_low = Reserve(path), False
         self._holding = Holding(path.with_name(path.name + ".lock"))
         try:
-            self._db = self._open(accept_loss=accept_loss)
+            self._db = open_file(path, self._reserve, self.notes, accept_loss=accept_loss, durable=durable)
             self.position: int = self._last()
+            self._reserve.keep()
         except BaseException:
             self._holding.release()
             raise
@@ -101,6 +104,16 @@ class SqliteJournal:
             self._db.close()
             self._broken = self._broken or JournalError(f"{self.path} is closed")
             self._holding.release()
+
+    def lack(self) -> str:
+        """Why no new work may be accepted: the disk is full, or was and has too little room yet; else ""."""
+        if not self._is_low:
+            return ""
+        with self._writing:
+            self._is_low = not self._reserve.keep()
+        if not self._is_low:
+            return ""
+        return f"{self.path}: the disk is full; what ends jobs is recorded still, new ones once there is room"
 
     # --- events ----------------------------------------------------------------------------------------
 
@@ -121,7 +134,7 @@ class SqliteJournal:
         payloads = [(job, self._attached[job]) for job in submitted if job in self._attached]
         over = [(event.job, event.attempt) for event in events if isinstance(event, (Ended, StartRefused))]
         endings = [(*key, self._endings[key]) for key in over if key in self._endings]
-        entry = _Entry(_ENCODER.encode(events), len(events), payloads, endings)
+        entry = _Entry(_ENCODER.encode(events), len(events), payloads, endings, is_new=bool(submitted))
         self._waiting.append(entry)
         # whoever comes first writes for all that wait; the others find their part done
         with self._writing:
@@ -138,8 +151,21 @@ class SqliteJournal:
         _trim(self._recent_endings)
 
     def replay(self) -> Iterator[Event]:
-        """Every event still kept, in order, as far as recorded now."""
-        return self._events_between(0, self.position)
+        """Every event still kept, in order, as far as recorded now.
+
+        Where a batch before the newest whole snapshot cannot be read, only those behind it; a note says so.
+        """
+        with self._writing:
+            broken = damage.last_broken(self._db)
+        if broken is None:
+            return self._events_between(0, self.position)
+        note = (
+            f"{self.path}: batch {broken.seq} is broken ({broken.why}), and a snapshot stands for it:"
+            " nothing that waits or runs is lost; of jobs over before that, the history is not shown"
+        )
+        if note not in self.notes:
+            self.notes.append(note)
+        return self._events_between(broken.seq, self.position)
 
     def resume(self, *, window: int = 2000, half_life_ms: int = 0, quantile_milli: int = 0) -> World:
         """The world after everything recorded: the newest whole snapshot and the events behind it.
@@ -149,9 +175,10 @@ class SqliteJournal:
         """
         how = {"window": window, "half_life_ms": half_life_ms, "quantile_milli": quantile_milli}
         with self._writing:
-            rows = self._db.execute("SELECT seq, crc, body FROM snapshots ORDER BY seq DESC").fetchall()
-        for seq, crc, body in rows:
-            if crc == checksum(seq, body) and (world := _try_decode(body, **how)):
+            rows = list(damage.whole_snapshots(self._db))
+        for at, body in rows:
+            if world := _try_decode(body, **how):
+                seq = at
                 break
         else:
             self._check_whole()
@@ -232,32 +259,6 @@ class SqliteJournal:
 
     # --- the file --------------------------------------------------------------------------------------
 
-    def _open(self, *, accept_loss: bool) -> sqlite3.Connection:
-        try:
-            db = self._connect()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise self._explain(error) from error
-            self.notes.append(damage.put_aside(self.path, None, accept_loss=accept_loss))
-            return self._connect()
-        found = damage.find_damage(db)
-        if found is None:
-            return db
-        db.close()
-        self.notes.append(damage.put_aside(self.path, found, accept_loss=accept_loss))
-        return self._connect()
-
-    def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        try:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'OFF'}")
-            schema.prepare(db, str(self.path))
-        except BaseException:
-            db.close()
-            raise
-        return db
-
     def _last(self) -> int:
         newest = [f"(SELECT ifnull(max(seq), 0) FROM {table})" for table in ("batches", "snapshots")]
         return int(self._db.execute(f"SELECT max({', '.join(newest)})").fetchone()[0])
@@ -299,7 +300,8 @@ class SqliteJournal:
                     ("INSERT INTO batches VALUES (?, ?, ?, ?)", batches),
                     ("INSERT OR REPLACE INTO payloads VALUES (?, ?)", payloads),
                     ("INSERT OR REPLACE INTO endings VALUES (?, ?, ?)", endings),
-                ]
+                ],
+                may_spend=not any(entry.is_new for entry in entries),
             )
             self.position += len(entries)
         except JournalError as found:
@@ -313,7 +315,17 @@ class SqliteJournal:
         with self._writing:
             self._transact([(statement, rows)])
 
-    def _transact(self, changes: Sequence[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
+    def _transact(self, changes: _Changes, *, may_spend: bool = False) -> None:
+        """All or none of `changes`; with `may_spend`, on a full disk out of the reserve."""
+        try:
+            self._try(changes)
+        except JournalFullError:
+            self._is_low = True
+            if not (may_spend and self._reserve.release()):
+                raise
+            self._try(changes)
+
+    def _try(self, changes: _Changes) -> None:
         if self._broken is not None:
             raise self._broken
         try:
@@ -328,16 +340,10 @@ class SqliteJournal:
 
     def _explain(self, error: sqlite3.Error) -> JournalError:
         """Our error for SQLite's; one that leaves the disk's state unknown closes the journal for good."""
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in _FULL:
-            return JournalFullError(f"{self.path}: the disk is full; nothing was recorded, free some space")
-        if code in _READ_ONLY:
-            return JournalReadOnlyError(f"{self.path} may not be written ({error})")
-        self._broken = JournalError(
-            f"{self.path}: {error}; the journal is closed until the service is restarted, since what is on"
-            " the disk is no longer certain"
-        )
-        return self._broken
+        found = error_of(self.path, error)
+        if type(found) is JournalError:
+            self._broken = found
+        return found
 
     def _unreadable(self, at: int, error: Exception) -> JournalDamagedError:
         what = f"{self.path}: events behind batch {at} cannot be read ({error})"
@@ -364,20 +370,6 @@ class SqliteJournal:
             at = rows[-1][0]
 
 
-class SnapshotKeeper:
-    """Watches a loop and saves its world once per `every` events, so that a restart never folds more."""
-
-    def __init__(self, journal: SqliteJournal, *, every: int = 20_000) -> None:
-        self._journal, self._every, self._since = journal, every, 0
-
-    def see(self, events: Sequence[Event], world: World) -> None:
-        """Called after `events` were recorded and folded into `world`."""
-        self._since += len(events)
-        if self._since >= self._every:
-            self._since = 0
-            self._journal.save(world)
-
-
 def _trim(recent: dict[Any, bytes]) -> None:
     """Only the newest stay at hand."""
     while len(recent) > RECENT:
@@ -390,10 +382,3 @@ def _try_decode(body: bytes, **how: int) -> World | None:
         return decode_world(body, **how)
     except msgspec.MsgspecError:
         return None
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JournalReadOnlyError(f"{folder} cannot be made ({error.strerror})") from error

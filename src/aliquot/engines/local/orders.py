@@ -18,6 +18,10 @@ from aliquot.engines.local.folders import Folder
 from aliquot.engines.local.payload import Payload
 
 MARK: Final = "ALIQUOT_ATTEMPT"
+KEEP_FREE: Final = 256 << 20
+"""Bytes of its disk that the output of jobs leaves free; of a small disk an eighth.
+
+More than the reserve of the record: what that gives back is not for output."""
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -91,6 +95,8 @@ def spec_of(payload: Payload, env: dict[str, str], out: Path, group: Group | Non
         fields.append(("err", payload.output.err))
     if payload.output.keep_kib is not None:
         fields += [("keep_bytes", payload.output.keep_kib * 1024), ("keep_files", payload.output.keep_files)]
+    if payload.output.out is None:
+        fields.append(("keep_free", KEEP_FREE))
     if payload.user is not None:
         fields += [("uid", payload.user.uid), ("gid", payload.user.gid)]
         fields += [("group", number) for number in payload.user.groups]

@@ -20,7 +20,7 @@ from aliquot.core.steps import (
     SpotRoom,
     Wait,
 )
-from aliquot.core.units import FULL, format_memory
+from aliquot.core.units import FULL, format_memory, format_ms
 from aliquot.core.wishes import Level
 
 GATES: Final[dict[Gate, str]] = {
@@ -60,7 +60,7 @@ def gate_lines(wait: Wait) -> Iterator[str]:
     if wait.room is not None:
         yield _room(wait.room)
     if wait.unsearched:
-        yield "Whether anybody could be stopped for it is looked at in a later plan: others had their turn in this."
+        yield "Whether anybody could be stopped for it is looked at in a later plan: in this, others were."
     for fenced in wait.fenced:
         yield _fenced(fenced)
     if wait.others:
@@ -176,6 +176,9 @@ def _lack(lack: Lack) -> str:
     if lack.used is not None and lack.budget is not None and lack.renews_ms is not None:
         return _budget(lack, where)
     need, have = (_amount(lack, amount) for amount in (lack.need, lack.have))
+    if lack.most is not None:
+        most = f"{where} can never give it more than {_amount(lack, lack.most)}, whatever else runs or ends"
+        return f"It asks for {need} of {lack.resource}; {most}: under this quota it will not start."
     return f"It asks for {need} of {lack.resource}; {where} has {have} left, with what it may borrow."
 
 
@@ -185,6 +188,13 @@ def _budget(lack: Lack, where: str) -> str:
     due = f", and {lack.due / 100:.2f} more is spoken for" if lack.due else ""
     renews = lack.renews_ms or 0
     new = f"new budget {'on' if is_dated(renews) else 'after'} {format_day(renews)}"
+    if lack.in_vain_ms:
+        due += (
+            f"; stopped for it before with nothing saved, it has to run for over {format_ms(lack.in_vain_ms)}"
+        )
+    if lack.again_ms is None:
+        what = "be finished" if lack.in_vain_ms else "start"
+        new = f"it can never {what} within the budget: a whole month has less"
     cost = f"the job would cost {need} of it" if lack.need else "nobody knows what the job would cost"
     return f"{where} used {used} of {budget} this month{due}; {cost}; {new}."
 

@@ -59,6 +59,15 @@ WatchOption = Annotated[
         help="How often to look at the cards; if absent, every 2s.",
     ),
 ]
+AcceptLossFlag = Annotated[
+    bool,
+    typer.Option(
+        "--accept-loss",
+        rich_help_panel=SERVICE,
+        help="Start though the record is broken and what came after the damage is lost; the broken file is "
+        "put aside. Only where a start without it has said what that is.",
+    ),
+]
 ToleranceOption = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 
 from aliquot.interfaces.cli.help import Command, examples
 from aliquot.interfaces.cli.live_options import (
+    AcceptLossFlag,
     ApplyFiles,
     ConfigFiles,
     ConfigOption,
@@ -44,6 +45,7 @@ def add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
         policy: LivePolicyOption = None,
         watch: WatchOption = None,
         tolerance: ToleranceOption = None,
+        accept_loss: AcceptLossFlag = False,
     ) -> None:
         """Serve this machine's cards in the foreground until stopped.
 
@@ -55,7 +57,8 @@ def add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
         from aliquot.control.live import ServeAsk
 
         documents = (*(files or ()), *(config or ()))
-        live().serve(ServeAsk(simulate, state, socket, policy, watch, tolerance, documents), _say_ready)
+        ask = ServeAsk(simulate, state, socket, policy, watch, tolerance, documents, accept_loss)
+        live().serve(ask, _say_ready)
         typer.echo("stopped; jobs that run go on, and are taken up by the next 'aliquot up'", err=True)
 
 

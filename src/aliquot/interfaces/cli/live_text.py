@@ -224,6 +224,9 @@ def _attempt_lines(attempt: AttemptView) -> Iterator[str]:
         why = "".join(f", {word}" for word in (ending.reason, ending.text) if word)
         used = f"cpu {format_ms(ending.user_ms + ending.system_ms)}, at most {ending.max_rss_kib // 1024} MiB"
         yield f"    {ending.how} with {ending.status}{why} after {format_ms(ending.wall_ms)}; {used}"
+        if ending.lost_bytes:
+            lost = f"{ending.lost_bytes:,} bytes"
+            yield f"    {lost} of its output are lost: there was too little room on the disk"
 
 
 def _progress_line(said: Progress, *, of_many: bool) -> str:

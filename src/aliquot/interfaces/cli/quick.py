@@ -6,6 +6,7 @@ else, help and mistakes too, is the parser's; what a list then does is the same,
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +45,9 @@ class ListAsk(NamedTuple):
 
 def run_quickly(words: Sequence[str], live: Callable[[], Live]) -> int | None:
     """List jobs if that is what `words` plainly ask for, and the exit code; None: ask the parser."""
-    if words[:1] != ["jobs"]:
+    if words[:1] != ["jobs"] or read_ask(words[1:], {}) is None:
         return None
+    gc.set_threshold(50_000, 20, 100)  # what is loaded stays: looking for garbage in it finds nothing
     doors = live()
     asked = read_ask(words[1:], doors.environment())
     if asked is None:

@@ -1,7 +1,8 @@
 /* Copies what the job prints into files, the newest under its plain name, older ones as NAME.1, NAME.2, ...
  *
  * Files are opened as the job's user, so that a path given by the user can name nothing the user may not
- * write. A full disk loses output and is counted; it never blocks the job. */
+ * write. A full disk loses output and is counted; it never blocks the job. What would leave less than
+ * `keep_free` on the disk is lost in the same way, so that output alone never fills it for everyone else. */
 #define _GNU_SOURCE
 #include "supervisor.h"
 
@@ -11,8 +12,10 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+enum { SMALL_DISK = 8 }; /* of a small one, this part is kept free at most */
 enum { TURNS = 16 }; /* reads before the loop looks at signals and commands again */
 static char buffer[65536];
 
@@ -64,12 +67,22 @@ static void rotate(struct stream *stream, const struct spec *spec) {
     if (open_output(stream, stream->path, spec)) stream->file = -1;
 }
 
+/* Whether `size` bytes more would leave too little room on the disk of the file. */
+static int is_scarce(const struct stream *stream, const struct spec *spec, ssize_t size) {
+    struct statvfs disk;
+    if (spec->keep_free <= 0 || stream->size < 0 || fstatvfs(stream->file, &disk)) return 0;
+    int64_t unit = (int64_t)disk.f_frsize, keep = spec->keep_free;
+    if (keep > (int64_t)disk.f_blocks * unit / SMALL_DISK) keep = (int64_t)disk.f_blocks * unit / SMALL_DISK;
+    return (int64_t)disk.f_bavail * unit < keep + size;
+}
+
 static void put(struct stream *stream, const struct spec *spec, ssize_t size, int64_t *lost) {
     int full = spec->keep_bytes > 0 && stream->size > 0 && stream->size + size > spec->keep_bytes;
     if (full && stream->file >= 0) rotate(stream, spec);
     if (stream->file < 0) (void)open_output(stream, stream->path, spec);
     ssize_t done = 0;
-    while (done < size && stream->file >= 0) {
+    int scarce = stream->file >= 0 && is_scarce(stream, spec, size);
+    while (done < size && stream->file >= 0 && !scarce) {
         ssize_t wrote = write(stream->file, buffer + done, (size_t)(size - done));
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote <= 0) break;

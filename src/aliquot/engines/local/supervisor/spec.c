@@ -62,6 +62,7 @@ static int set_field(struct spec *spec, const char *key, char *value) {
     else if (!strcmp(key, "err")) spec->err = value;
     else if (!strcmp(key, "out_dir")) spec->out_dir = value;
     else if (!strcmp(key, "keep_bytes")) spec->keep_bytes = number;
+    else if (!strcmp(key, "keep_free")) spec->keep_free = number;
     else if (!strcmp(key, "keep_files")) spec->keep_files = (int)number;
     else if (!strcmp(key, "uid")) spec->uid = (uid_t)number, spec->has_user = 1;
     else if (!strcmp(key, "gid")) spec->gid = (gid_t)number;

@@ -25,6 +25,7 @@ struct spec {
     const char *out_dir; /* `out` is ours: made with this folder at the first byte, so a quiet job leaves nothing */
     int64_t keep_bytes; /* 0: never rotated */
     int keep_files;
+    int64_t keep_free; /* bytes that output leaves free on its disk, or a part of a small one; 0: all may be used */
     int has_user; /* 0: stay who we are */
     uid_t uid;
     gid_t gid;

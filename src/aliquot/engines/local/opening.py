@@ -1,0 +1,72 @@
+"""Opening the file of the journal: made or brought up to date, put in order where it is broken."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from aliquot.engines.local import damage, schema
+from aliquot.engines.local.errors import JournalError, JournalFullError, JournalReadOnlyError
+from aliquot.engines.local.reserve import Reserve
+
+_FULL: Final = {sqlite3.SQLITE_FULL}
+_READ_ONLY: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+
+
+def open_file(
+    path: Path, reserve: Reserve, notes: list[str], *, accept_loss: bool, durable: bool
+) -> sqlite3.Connection:
+    """The file at `path`, whole; what a person should be told goes to `notes`. Raises JournalErrors.
+
+    On a full disk that is done out of `reserve`.
+    """
+    try:
+        db = _connect(path, durable=durable)
+    except sqlite3.DatabaseError as error:
+        if not isinstance(error, sqlite3.OperationalError):
+            notes.append(damage.put_aside(path, None, accept_loss=accept_loss))
+            return _connect(path, durable=durable)
+        found = error_of(path, error)
+        if isinstance(found, JournalFullError) and reserve.release():
+            return open_file(path, reserve, notes, accept_loss=accept_loss, durable=durable)
+        raise found from error
+    broken = damage.find_damage(db)
+    if broken is None:
+        return db
+    db.close()
+    notes.append(damage.put_aside(path, broken, accept_loss=accept_loss))
+    return _connect(path, durable=durable)
+
+
+def make_folder(folder: Path) -> None:
+    """The folder of the file. Raises JournalReadOnlyError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JournalReadOnlyError(f"{folder} cannot be made ({error.strerror})") from error
+
+
+def error_of(path: Path, error: sqlite3.Error) -> JournalError:
+    """Our error for SQLite's; a plain JournalError where the disk's state is no longer certain."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _FULL:
+        return JournalFullError(f"{path}: the disk is full; nothing was recorded, free some space")
+    if code in _READ_ONLY:
+        return JournalReadOnlyError(f"{path} may not be written ({error})")
+    return JournalError(
+        f"{path}: {error}; the journal is closed until the service is restarted, since what is on"
+        " the disk is no longer certain"
+    )
+
+
+def _connect(path: Path, *, durable: bool) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+        schema.prepare(db, str(path))
+    except BaseException:
+        db.close()
+        raise
+    return db

@@ -1,0 +1,142 @@
+"""A disk that a job's output, or somebody else, fills: ends are recorded, new work has to wait."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from aliquot.control.errors import UnavailableError
+from aliquot.core.events import Event, JobCancelled, JobSubmitted
+from aliquot.core.ids import JobId
+from aliquot.engines.local.errors import JournalFullError
+from aliquot.engines.local.journal import SqliteJournal
+from aliquot.engines.local.reserve import Reserve
+from tests.support.build import a_job
+from tests.support.local import is_root, wait_for
+from tests.support.service import LiveService
+
+MIB = 1 << 20
+
+
+def test_output_leaves_room_on_the_disk_and_what_is_lost_is_counted() -> None:
+    with service_on_a_small_disk() as service:
+        job = service.submit("yes | head -c 60M")
+        detail = service.client.wait(job)
+        assert detail.job.phase == "succeeded"
+        (ending,) = detail.attempts[-1].exits
+        assert ending is not None
+        assert ending.lost_bytes > 45 * MIB
+        said = service.run("job", job).out
+        assert f"{ending.lost_bytes:,} bytes of its output are lost" in said
+        assert service.client.wait(service.submit("true")).job.phase == "succeeded", "others go on"
+
+
+def test_on_a_full_disk_jobs_end_and_are_cancelled_and_new_ones_wait_for_room() -> None:
+    with service_on_a_small_disk() as service:
+        first, second = service.submit("sleep 100"), service.submit("sleep 100")
+        for job in (first, second):
+            wait_for(partial(is_in, service, job, "running"), "it to run")
+        fill(service.state / "ballast")
+        with pytest.raises(UnavailableError, match="disk is full"):
+            submit_many(service)
+        fill(service.state / "ballast")  # nothing is left but the reserve
+        for job in (first, second):
+            service.client.cancel(job)
+            wait_for(partial(is_in, service, job, "cancelled"), "it to be over")
+        with pytest.raises(UnavailableError, match="new ones once there is room"):
+            service.submit("true")
+        service.kill().start()
+        assert {service.client.job(job).job.phase for job in (first, second)} == {"cancelled"}
+        (service.state / "ballast").unlink()
+        assert service.client.wait(service.submit("true")).job.phase in {"succeeded", "pending"}
+
+
+def test_new_work_never_takes_the_reserve_and_ends_do(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4) as disk, SqliteJournal(disk / "journal.db") as journal:
+        reserve = disk / "journal.db.reserve"
+        assert reserve.exists()
+        (disk / "ballast").write_bytes(b"x" * MIB)
+        with pytest.raises(JournalFullError):
+            append_many(journal)
+        assert reserve.exists()
+        assert journal.lack()
+        fill(disk / "ballast")
+        gone: list[Event] = [JobCancelled(0, JobId(str(at))) for at in range(200)]
+        journal.append(gone)
+        assert not reserve.exists()
+        assert list(journal.replay())[-200:] == gone
+        (disk / "ballast").unlink()
+        assert journal.lack() == ""
+        assert reserve.exists(), "it is held again"
+        journal.append(submissions(1_000_000, 1))
+
+
+def test_a_reserve_is_held_only_where_as_much_stays_free(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 4) as disk:
+        (disk / "ballast").write_bytes(b"x" * (4 * MIB - 300_000))
+        reserve = Reserve(disk / "file")
+        assert not reserve.keep()
+        assert not reserve.release()
+        (disk / "ballast").unlink()
+        assert reserve.keep()
+        assert Reserve(disk / "file").is_held
+
+
+def is_in(service: LiveService, job: str, phase: str) -> bool:
+    return service.client.job(job).job.phase == phase
+
+
+def submissions(first: int, count: int) -> list[Event]:
+    return [JobSubmitted(0, a_job(str(at))) for at in range(first, first + count)]
+
+
+def submit_many(service: LiveService) -> None:
+    for _ in range(2_000):
+        service.submit("true", gpus=8, env={"PAD": "x" * 50_000})
+
+
+def append_many(journal: SqliteJournal) -> None:
+    for first in range(0, 100_000, 20):
+        journal.append(submissions(first, 20))
+
+
+def fill(path: Path) -> None:
+    """Take what is free on the disk."""
+    with path.open("ab", buffering=0) as file, suppress(OSError):
+        while file.write(b"x" * 4096) == 4096:
+            pass
+
+
+@contextmanager
+def small_disk(folder: Path, mib: int) -> Iterator[Path]:
+    """A disk of `mib` MiB; skips where it may not be mounted."""
+    folder.mkdir(exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={mib}m", "tmpfs", str(folder)]
+    if not is_root() or subprocess.run(command, check=False).returncode:
+        pytest.skip("a small disk cannot be mounted here; run as root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)  # a job may still write
+
+
+@contextmanager
+def service_on_a_small_disk() -> Iterator[LiveService]:
+    """A service whose state has 12 MiB."""
+    service = LiveService()
+    program = next((service.state / "bin").iterdir())
+    body = program.read_bytes()
+    with ExitStack() as stack:
+        stack.callback(service.__exit__)  # once the disk is gone
+        stack.enter_context(small_disk(service.state, 12))
+        stack.callback(service.stop)
+        service.state.chmod(0o711)
+        program.parent.mkdir()
+        program.write_bytes(body)
+        program.chmod(0o755)
+        yield service.start()
