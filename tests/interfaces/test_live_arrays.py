@@ -185,19 +185,9 @@ def test_a_gang_is_adopted_whole_and_ends_whole_when_a_member_is_killed(service:
     assert len(detail.attempts) == 1
 
 
-def test_what_cannot_be_kept_is_refused(service: LiveService) -> None:
-    said = complaint(service.run("submit", service.write("e.yaml", ELASTIC)))
-    assert "spec.elastic" in said
+def test_a_task_of_an_array_that_never_was_is_not_found(service: LiveService) -> None:
     with pytest.raises(NotFoundError):
         service.client.job("999_3")
-
-
-ELASTIC = """
-apiVersion: aliquot.dev/v1
-kind: Job
-metadata: {name: e}
-spec: {gpu: {count: 1}, elastic: {widths: [1, 2], serial: 5%}, command: 'true'}
-"""
 
 
 def _lives(pid: int) -> bool:

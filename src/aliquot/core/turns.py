@@ -110,8 +110,7 @@ class PlainTurns:
         self._next = next(self._order, None)
 
     def promise(self, record: JobRecord, flavour: Flavour) -> None:
-        """It will start."""
-        self.is_closed = self._strict
+        """It will start; room is made for those behind it too, in their order."""
         self._next = next(self._order, None)
 
     def charge(self, record: JobRecord, flavour: Flavour) -> None:
@@ -229,22 +228,27 @@ class TreeTurns:
             if lack is None:
                 return flavour
             lacking.append(lack)
-        never = self._never(waiting.leaf, flavours)
-        if never is not None:
-            return never
-        slot, need = lacking[0]
-        have = self._left[waiting.leaf][slot]
-        node, tree = lacking_node(self._book, waiting.leaf, slot, have), self.standing.tree
-        if node == ROOT and self._is_mere_room(slot, need, waiting):
+        node, slot, need, have, most = self._never(waiting.leaf, flavours) or self._later(waiting, lacking[0])
+        tree = self.standing.tree
+        if most is None and node == ROOT and self._is_mere_room(slot, need, waiting):
             return flavours[0]
         may_borrow = node == ROOT or tree.headroom[node][slot] > 0  # if it were not lent already
         beyond = may_borrow and tier_of(self._book, waiting) is Tier.BORROWING
-        return Lack(tree.resources[slot], need, have, tree.names[node], beyond)
+        return Lack(tree.resources[slot], need, have, tree.names[node], beyond, most=most)
 
-    def _never(self, leaf: int, flavours: tuple[Flavour, ...]) -> Lack | None:
-        """What the quotas of `leaf` can't give even with nothing running; None: one of `flavours` they can.
+    def _later(self, waiting: Waiting, lack: tuple[int, int]) -> tuple[int, int, int, int, int | None]:
+        """Who is short of the amount now: node, slot, need, have; and no limit for ever."""
+        slot, need = lack
+        have = self._left[waiting.leaf][slot]
+        return lacking_node(self._book, waiting.leaf, slot, have), slot, need, have, None
 
-        More cards than there are is the placer's to tell; what a pool lost with its nodes may return.
+    def _never(
+        self, leaf: int, flavours: tuple[Flavour, ...]
+    ) -> tuple[int, int, int, int, int | None] | None:
+        """As `_later`, with the most that the quotas of `leaf` could give, where nothing running is too much.
+
+        None: one of `flavours` they can. More cards than there are is the placer's to tell; what a pool lost
+        with its nodes may return.
         """
         tree, idle = self.standing.tree, self.standing.idle
         found = [find_shortage(idle, leaf, flavour.charge) for flavour in flavours]
@@ -255,8 +259,7 @@ class TreeTurns:
         has = self.standing.capacity.get(first.resource, UNBOUNDED)
         if first.node == ROOT and first.need > tree.entitled[ROOT][slot] >= has:
             return None
-        have = available(self._book, leaf, slot)
-        return Lack(first.resource, first.need, have, tree.names[first.node], most=first.have)
+        return first.node, slot, first.need, available(self._book, leaf, slot), first.have
 
     def _too_much(self, leaf: int, flavour: Flavour) -> tuple[int, int] | None:
         """The first (slot, amount) of the charge that is more than `leaf` may still take."""

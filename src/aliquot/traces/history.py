@@ -209,9 +209,7 @@ def _notes(table: Table, past: Sequence[Past], nodes: Sequence[Node], estimates:
         notes.append(waited)
     over = [job.ran_ms > job.limit_ms for job in past if job.limit_ms is not None]
     if over:
-        notes.append(
-            f"time limits end jobs: {len(over):,} of {len(past):,} have one, {sum(over):,} met it"
-        )
+        notes.append(f"time limits end jobs: {len(over):,} of {len(past):,} have one, {sum(over):,} met it")
     known = sum(job.estimate_ms is not None for job in past)
     if estimates is Estimates.RECORDED:
         notes.append(
