@@ -296,9 +296,9 @@ class TreeTurns:
         self.budgets.take(record, flavour.model)
 
     def promise(self, record: JobRecord, flavour: Flavour) -> None:
-        """It will start: charged as if it did."""
+        """It will start: charged as if it did. Under a strict policy room is made for the next too, in order."""
         self.admit(record, flavour)
-        if self.is_strict(record):
+        if self.is_strict(record) and not self._strict:
             self.close(record)
 
     def charge(self, record: JobRecord, flavour: Flavour) -> None:
