@@ -1,10 +1,9 @@
 """kill -9 of the whole service at random moments, and of supervisors, jobs and their nursery.
 
 The service is the real one: documents with queues, planner, journal on disk, supervisors, cgroups. Its load
-has single jobs, arrays, gangs, elastic jobs, jobs that are stopped for others, cards that break and come
-back, cancels and new documents. A child process is the service; it says what it has acknowledged and is
-killed in the middle of whatever it does. Then what the record says is held against what is on
-the machine.
+has single jobs, arrays, gangs, jobs that are stopped for others, cards that break and come back, cancels and
+new documents. A child process is the service; it says what it has acknowledged and is killed in the middle of
+whatever it does. Then what the record says is held against what is on the machine.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from aliquot.control.service import Service
 from aliquot.control.views import Caller, Configuration, SiteFile, Submission
 from aliquot.core.decay import HALF_LIFE_MS
 from aliquot.core.errors import AliquotError
-from aliquot.core.events import CardsFaulty, Event, Evicting, Granted, JobSubmitted, Resizing
+from aliquot.core.events import CardsFaulty, Event, Evicting, Granted, JobSubmitted
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING
 from aliquot.core.room import backfill  # noqa: F401 - loaded before the fork, so that no child compiles
@@ -61,7 +60,7 @@ spec:
 apiVersion: aliquot.dev/v1
 kind: Policy
 metadata: {{name: lab}}
-spec: {{preemption: {{grace: 0.3s}}, backfill: true, elasticity: {{dwell: 0s, change: 0.1}}}}
+spec: {{preemption: {{grace: 0.3s}}, backfill: true}}
 """
 RUN = """
 d={runs}/$ALIQUOT_JOB; mkdir -p $d; me=$d/$ALIQUOT_ATTEMPT_NUMBER.$ALIQUOT_MEMBER
@@ -87,7 +86,6 @@ def test_nothing_is_lost_or_run_twice_at_once_whoever_dies(kills: int) -> None:
     assert acknowledged
     if kills >= MANY:
         assert kinds[Evicting]
-        assert kinds[Resizing]
         assert kinds[CardsFaulty]
         assert any(len(event.placements) > 1 for event in events if isinstance(event, Granted))
         assert any(array_of(event.job.id) for event in events if isinstance(event, JobSubmitted))
@@ -261,10 +259,7 @@ class Load:
             spec = {"gpu": {"count": 1}, "queue": "guest", "members": self.random.randint(2, 3)}
         elif draw < 0.45:
             spec = {"gpu": {"count": self.random.choice((4, 6))}, "queue": "owner"}
-        elif draw < 0.52:
-            widths = {"widths": [1, 2, 4], "speeds": [1, 2, 4]}
-            spec = {"gpu": {"count": 4}, "queue": "guest", "elastic": widths}
-        elif draw < 0.62:
+        elif draw < 0.55:
             spec = {"gpu": {"memory": "4GiB", "compute": "20%"}, "queue": "guest", "memory": "64MiB"}
         work = self.random.choice(SLOW if is_calm else self.random.choice((QUICK, SLOW)))
         script = RUN.format(runs=self.story.runs, bad=self.story.bad, work=work)
