@@ -296,7 +296,7 @@ class TreeTurns:
         self.budgets.take(record, flavour.model)
 
     def promise(self, record: JobRecord, flavour: Flavour) -> None:
-        """It will start: charged as if it did. Under a strict policy room is made for the next too, in order."""
+        """It will start: charged as if it did. Under a strict policy the next has room made too, in order."""
         self.admit(record, flavour)
         if self.is_strict(record) and not self._strict:
             self.close(record)
