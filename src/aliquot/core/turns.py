@@ -238,9 +238,8 @@ class TreeTurns:
 
     def _later(self, waiting: Waiting, lack: tuple[int, int]) -> tuple[int, int, int, int, int | None]:
         """Who is short of the amount now: node, slot, need, have; and no limit for ever."""
-        slot, need = lack
-        have = self._left[waiting.leaf][slot]
-        return lacking_node(self._book, waiting.leaf, slot, have), slot, need, have, None
+        have = self._left[waiting.leaf][lack[0]]
+        return lacking_node(self._book, waiting.leaf, lack[0], have), *lack, have, None
 
     def _never(
         self, leaf: int, flavours: tuple[Flavour, ...]
