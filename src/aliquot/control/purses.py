@@ -6,19 +6,14 @@ run will use is as good as what is known of their ends.
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from aliquot.control.views import BudgetView
-from aliquot.core.budget import PRICED_MS
+from aliquot.core.budget import CENT
 from aliquot.core.charging import capacity_of
 from aliquot.core.months import month_of
-from aliquot.core.queueing.tree import QueueTree, grow_tree, home_of
+from aliquot.core.queueing.tree import grow_tree, home_of
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
-from aliquot.core.spending import due_by, month_at, used_by
-from aliquot.core.units import FULL
-
-_CENT = FULL * PRICED_MS  # amounts are counted in cents x milli-cards x ms: a price a month is for PRICED_MS
+from aliquot.core.spending import bills_of, month_at
 
 
 def budget_views(world: Frozen, settings: Settings, now: int) -> dict[str, BudgetView]:
@@ -27,42 +22,22 @@ def budget_views(world: Frozen, settings: Settings, now: int) -> dict[str, Budge
     if not spenders:
         return {}
     tree = grow_tree(settings.queues, capacity_of(world, settings))
-    used, due, unpriced = _sums(world, settings, tree, now)
+    prices = dict(settings.rates.cents_a_month)
+    bills = bills_of(world.spent, prices, now, lambda queue: tree.paths[home_of(tree, queue)])
     views = {}
     for queue in spenders:
         node, nominal = tree.node_of[queue.name], queue.budget_cents or 0
-        left = nominal * _CENT - used[node] - due[node]
+        left = nominal * CENT - bills.used[node] - bills.due[node]
         views[queue.name] = BudgetView(
             month=_spell(month_of(now)),
             nominal=nominal,
-            used=used[node] // _CENT,
-            due=due[node] // _CENT,
-            left=max(0, left // _CENT),
+            used=bills.used[node] // CENT,
+            due=bills.due[node] // CENT,
+            left=max(0, left // CENT),
             renews_ms=month_at(now)[2],
-            unpriced=tuple(sorted(unpriced[node])),
+            unpriced=tuple(sorted(bills.unpriced[node])),
         )
     return views
-
-
-def _sums(
-    world: Frozen, settings: Settings, tree: QueueTree, now: int
-) -> tuple[dict[int, int], dict[int, int], dict[int, set[str]]]:
-    """By node of the tree: used this month, expected of those who run till it turns; unpriced models."""
-    prices = dict(settings.rates.cents_a_month)
-    renews = month_at(now)[2]
-    used: dict[int, int] = defaultdict(int)
-    due: dict[int, int] = defaultdict(int)
-    unpriced: dict[int, set[str]] = defaultdict(set)
-    for (queue, model), spent in world.spent.items():
-        here, ahead = used_by(spent, now), due_by(spent, now, renews)
-        price = prices.get(model)
-        for node in tree.paths[home_of(tree, queue)]:
-            if price is not None:
-                used[node] += price * here
-                due[node] += price * ahead
-            elif here:
-                unpriced[node].add(model)
-    return used, due, unpriced
 
 
 def _spell(month: int) -> str:

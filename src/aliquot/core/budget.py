@@ -30,7 +30,7 @@ from aliquot.core.months import DAY_MS
 from aliquot.core.queueing.charge import MONEY
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
-from aliquot.core.spending import due_by, due_length, month_at, used_by
+from aliquot.core.spending import bills_of, due_length, month_at
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Cause, Evict, Lack
 from aliquot.core.units import FULL
@@ -38,7 +38,9 @@ from aliquot.core.units import FULL
 PRICED_MS: Final = 730 * 3_600_000
 """How long a card is held for its monthly price."""
 
-_CENT: Final = FULL * PRICED_MS
+CENT: Final = FULL * PRICED_MS
+"""One cent, where money is counted in cents x milli-cards x ms: a price a month is for `PRICED_MS`."""
+
 _LONGEST_MS: Final = 31 * DAY_MS
 _GIVEN_UP_MS: Final = 64 * _LONGEST_MS
 _NEVER: Final = 2**200  # beyond any budget
@@ -53,7 +55,7 @@ class Budgets:
         self._standing, self._world, self._now = standing, world, now
         node_of = standing.tree.node_of
         queues = standing.spenders
-        self._limits = {node_of[queue.name]: (queue.budget_cents or 0) * _CENT for queue in queues}
+        self._limits = {node_of[queue.name]: (queue.budget_cents or 0) * CENT for queue in queues}
         self._grace = {
             node_of[queue.name]: queue.spent_grace_ms for queue in queues if queue.spent_grace_ms is not None
         }
@@ -97,12 +99,12 @@ class Budgets:
         need = need if least == _NEVER else max(need, least)
         return Lack(
             resource=MONEY,
-            need=0 if need == _SOME else -(-need // _CENT),
-            have=max(0, left // _CENT),
+            need=0 if need == _SOME else -(-need // CENT),
+            have=max(0, left // CENT),
             queue=self._standing.tree.names[node],
-            used=used[node] // _CENT,
-            due=due[node] // _CENT,
-            budget=limit // _CENT,
+            used=used[node] // CENT,
+            due=due[node] // CENT,
+            budget=limit // CENT,
             renews_ms=self.renews_ms,
             again_ms=self._again_ms(max(least, rate, _SOME), limit, left, rate),
             in_vain_ms=tried,
@@ -201,20 +203,15 @@ class Budgets:
     def _sums(self) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
         """By node with a budget: used this month, expected of those who run, and what they use in a ms."""
         if self._read is None:
-            used, due, rate = (dict.fromkeys(self._limits, 0) for _ in range(3))
-            for (queue, model), spent in self._world.spent.items():
-                price = self._prices.get(model)
-                if price is None:
-                    continue
-                here = price * used_by(spent, self._now)
-                ahead = price * due_by(spent, self._now, self.renews_ms)
-                for node in self._standing.tree.paths[self._standing.leaf(queue)]:
-                    if node in self._limits:
-                        used[node] += here
-                        due[node] += ahead
-                        rate[node] += price * spent.milli
+            bills = bills_of(self._world.spent, self._prices, self._now, self._nodes_of)
+            used, due, rate = ({node: each[node] for node in self._limits} for each in bills[:3])
             self._read = used, due, rate
         return self._read
+
+    def _nodes_of(self, queue: str) -> list[int]:
+        """Of the path of `queue` those with a budget."""
+        path = self._standing.tree.paths[self._standing.leaf(queue)]
+        return [node for node in path if node in self._limits]
 
 
 def sooner(one: Lack, other: Lack) -> Lack:

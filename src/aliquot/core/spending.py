@@ -11,12 +11,15 @@ have said how long they run.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import immutables
 
 from aliquot.core.lengths import told
-from aliquot.core.months import begin_of, month_of
+from aliquot.core.months import DAY_MS, begin_of, month_of
 from aliquot.core.records import Asked, JobRecord, Spent
 
 Book = immutables.Map[tuple[str, str], Spent]
@@ -76,12 +79,41 @@ def due_by(spent: Spent, at: int, until: int) -> int:
     return max(0, min(rest, spent.known * (until - at)))
 
 
+class Bills(NamedTuple):
+    """Money by node of a queue tree, in cents x milli-cards x ms: used this month, expected of those who run
+    until it turns, and what they use in a ms. `unpriced`: models that were used and have no price.
+    """
+
+    used: dict[int, int]
+    due: dict[int, int]
+    rate: dict[int, int]
+    unpriced: dict[int, set[str]]
+
+
+def bills_of(
+    book: Book, prices: Mapping[str, int], at: int, nodes_of: Callable[[str], Iterable[int]]
+) -> Bills:
+    """What the entries of `book` cost at `at`, by each of the nodes that a queue counts in."""
+    found = Bills(defaultdict(int), defaultdict(int), defaultdict(int), defaultdict(set))
+    renews = month_at(at)[2]
+    for (queue, model), spent in book.items():
+        used, price = used_by(spent, at), prices.get(model)
+        for node in nodes_of(queue):
+            if price is not None:
+                found.used[node] += price * used
+                found.due[node] += price * due_by(spent, at, renews)
+                found.rate[node] += price * spent.milli
+            elif used:
+                found.unpriced[node].add(model)
+    return found
+
+
 @lru_cache(maxsize=64)
 def _month(day: int) -> tuple[int, int, int]:
-    month = month_of(day * 86_400_000)
+    month = month_of(day * DAY_MS)
     return month, begin_of(month), begin_of(month + 1)
 
 
 def month_at(at: int) -> tuple[int, int, int]:
     """(number, first ms, first ms of the next) of the month of `at`."""
-    return _month(at // 86_400_000)
+    return _month(at // DAY_MS)
