@@ -11,7 +11,7 @@ decides, anywhere. With them it decides inside a queue, and between queues the r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from aliquot.core.placement.shapes import Shape
 from aliquot.core.queueing.quota import Book, Charge
 from aliquot.core.queueing.tree import QueueTree
 from aliquot.core.records import Frozen, JobRecord
-from aliquot.core.room.effort import AT_ONCE, SEAT, Effort
+from aliquot.core.room.effort import AT_ONCE, SEAT, UNLIMITED, Effort
 from aliquot.core.room.lodgers import Tenant
 from aliquot.core.room.reclaim import Claim
 from aliquot.core.room.tenants import Offers, Pool, Tenants, offers_of, open_pool
@@ -37,9 +37,6 @@ from aliquot.core.seating import seat_all
 from aliquot.core.settings import Preemption
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.steps import Cause, Evict, Resize
-
-UNLIMITED: Final = 2**62
-"""Work without a bound."""
 
 
 class Cleared(NamedTuple):

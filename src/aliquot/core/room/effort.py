@@ -21,10 +21,14 @@ LONG_WAY: Final = 10
 """So many times as much where links, or parts of jobs, have to be looked at one by one."""
 
 
+UNLIMITED: Final = 2**62
+"""Work without a bound."""
+
+
 class Effort:
     """What may be done, and what was."""
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int = UNLIMITED) -> None:
         self.left, self.spent = left, 0
 
     def spend(self, work: int) -> None:

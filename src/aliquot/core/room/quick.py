@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aliquot.core.placement.cells import I64
-from aliquot.core.room.kernels.clear import UNSURE, Asked, People, clear_row
+from aliquot.core.room.kernels.clear import Asked, People, clear_row
+from aliquot.core.room.kernels.law import UNSURE
 from aliquot.core.room.law import no_law, no_side, side_of
 from aliquot.core.room.vacancy import Wish
 

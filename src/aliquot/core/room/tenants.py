@@ -22,7 +22,7 @@ from aliquot.core.lifecycle import Phase
 from aliquot.core.placement.cells import I32, I64
 from aliquot.core.queueing.tree import QueueTree
 from aliquot.core.records import JobRecord
-from aliquot.core.room.law import Law, law_of, side_of
+from aliquot.core.room.law import Law, law_of, line_of, side_of
 from aliquot.core.room.lodgers import (
     AT_MS,
     EVERY,
@@ -125,10 +125,10 @@ class Tenants:
         """`tree` as arrays, and [groups, resources] what each group is charged; worked out once."""
         if self._law is None or self._law[0] is not tree:
             law = law_of(tree)
-            charge: I64 = np.zeros((max(1, len(self.groups)), law.entitled.shape[1]), np.int64)
+            slots = law.entitled.shape[1]
+            charge: I64 = np.zeros((max(1, len(self.groups)), slots), np.int64)
             for at, (_, each) in enumerate(self.groups):
-                for slot, amount in each:
-                    charge[at, slot] = amount
+                charge[at] = line_of(each, slots)
             self._law = (tree, (law, charge))
         return self._law[1]
 

@@ -101,7 +101,7 @@ def search(
                 continue
             account = None if claim is None else claim.up_to(right)
             mark = 0 if account is None else account.mark()
-            attempt = _Attempt(members, allowed, bench, account, most, each, effort or Effort(2**62))
+            attempt = _Attempt(members, allowed, bench, account, most, each, effort or Effort())
             if attempt.run():
                 found.append(attempt.result())
             if account is not None:

@@ -8,15 +8,14 @@ import numpy as np
 
 from aliquot.core.placement.cells import I32, I64, Bool
 from aliquot.core.placement.kernels.jit import compiled
-from aliquot.core.room.kernels.law import right_of
+from aliquot.core.room.kernels.law import UNSURE, right_of
 from aliquot.core.room.law import Law, Side
+from aliquot.core.room.lodgers import AT_MS, CARDS, COMPUTE, CPU, HOST, MASK, PARTED, SEQ, TENANT
+from aliquot.core.room.plot import ALIKE_MS, NODES, PARTS
+from aliquot.core.units import FULL
 
-NONE, UNSURE = -1, -2
-"""No set will do; and: it has to be worked out the long way."""
-
-FULL, ALIKE_MS, PARTS, NODES = 1000, 60_000, 5040, 300
-_MASK, _COMPUTE, _CPU, _HOST = 1, 2, 5, 6
-_AT_MS, _SEQ, _CARDS, _PARTED = 7, 8, 9, 10
+NONE = -1
+"""No set will do; `law.UNSURE` where it has to be worked out the long way."""
 
 
 class Asked(NamedTuple):
@@ -68,12 +67,12 @@ def clear_row(
     who, here = np.zeros(count, np.int64), np.zeros(count, np.int64)
     n, at = 0, 0
     while at < count:
-        one, end, held = lines[at, 0], at, 0
-        while end < count and lines[end, 0] == one:
-            held += _bits(lines[end, _MASK])
+        one, end, held = lines[at, TENANT], at, 0
+        while end < count and lines[end, TENANT] == one:
+            held += _bits(lines[end, MASK])
             end += 1
         if people.open[one]:
-            if people.columns[_PARTED, one] > 0:
+            if people.columns[PARTED, one] > 0:
                 return UNSURE, NODES
             first[n], last[n], who[n], here[n] = at, end, one, max(held, 1)
             n += 1
@@ -212,8 +211,8 @@ def _sort(order: I64, who: I64, here: I64, people: People, lack: int) -> bool:
         while place > 0:
             other = order[place - 1]
             b = who[other]
-            less = (people.rank[a], price[one], -people.columns[_AT_MS, a], -people.columns[_SEQ, a])
-            more = (people.rank[b], price[other], -people.columns[_AT_MS, b], -people.columns[_SEQ, b])
+            less = (people.rank[a], price[one], -people.columns[AT_MS, a], -people.columns[SEQ, a])
+            more = (people.rank[b], price[other], -people.columns[AT_MS, b], -people.columns[SEQ, b])
             if less == more:
                 return False
             if less > more:
@@ -245,13 +244,13 @@ def _take(used: I64, law: Law, side: Side, people: People, one: int) -> int:
 @compiled
 def _shift(room: I64, cards: I64, lines: I64, first: int, last: int, sign: int) -> None:
     for at in range(first, last):
-        room[2] += sign * lines[at, _CPU]
-        room[3] += sign * lines[at, _HOST]
-        mask = lines[at, _MASK]
+        room[2] += sign * lines[at, CPU]
+        room[3] += sign * lines[at, HOST]
+        mask = lines[at, MASK]
         for card in range(cards.shape[0]):
             if mask >> card & 1:
                 for part in range(3):
-                    cards[card, part] += sign * lines[at, _COMPUTE + part]
+                    cards[card, part] += sign * lines[at, COMPUTE + part]
                 if cards[card, 0] == FULL:
                     room[1] |= 1 << card
                 else:
@@ -360,7 +359,7 @@ def _price(chosen: I64, size: int, who: I64, people: People, lack: int) -> tuple
     cost, held = 0, 0
     for at in range(size):
         cost += people.cost[who[chosen[at]]]
-        held += people.columns[_CARDS, who[chosen[at]]]
+        held += people.columns[CARDS, who[chosen[at]]]
     return cost, max(0, held - lack)
 
 
