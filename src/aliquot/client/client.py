@@ -32,6 +32,7 @@ from aliquot.control.views import (
     Submission,
 )
 
+CANCEL_S: Final = 600.0
 _T = TypeVar("_T")
 
 
@@ -161,9 +162,6 @@ class Client(Asking):
         said = msgspec.json.encode(value) if value is not None else b""
         body, _ = self.ask("POST", path, said, 0, again=again)
         return msgspec.json.decode(body, type=kind)
-
-
-CANCEL_S: Final = 600.0
 
 
 def _keyed(asked: Submission) -> Submission:

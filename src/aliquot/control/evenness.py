@@ -7,9 +7,8 @@ from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
 
 
-def is_even(world: Frozen, settings: Settings) -> bool:
+def is_even(world: Frozen, rules: Settings) -> bool:
     """Whether counts say what the plan says, in a countable world: nodes and jobs differ in nothing else."""
-    rules = settings
     others = (rules.queues, rules.preemption, rules.elastic, rules.defrag, rules.colocation, rules.spot_cap)
     if any(others) or rules.rescue.share or rules.order.aging_ms or rules.order.by_size:
         return False

@@ -14,6 +14,7 @@ from aliquot.control.foresight import Foresight
 from aliquot.control.loop import Loop, Observer
 from aliquot.control.naming import not_found
 from aliquot.core.events import EpochBegan
+from aliquot.core.months import DAY_MS
 from aliquot.core.planner import explain_wait
 from aliquot.core.settings import MixSource, Settings
 from aliquot.core.steps import Gate, Wait
@@ -21,7 +22,7 @@ from aliquot.core.workload import Scenario
 from aliquot.core.world import World
 from aliquot.ports import Clock, Cluster, Journal
 
-_YEAR_MS: Final = 366 * 86_400_000
+_YEAR_MS: Final = 366 * DAY_MS
 Engine = Callable[[Scenario], tuple[Cluster, Clock, Journal]]
 Progress = Callable[[int, int], None]
 """Called with (jobs submitted so far, jobs in all)."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from aliquot.core.months import format_day, format_moment, is_dated
-from aliquot.core.queues import Measure
+from aliquot.core.queues import Measure, show_amount
 from aliquot.core.steps import (
     Evict,
     Fenced,
@@ -200,9 +200,5 @@ def _budget(lack: Lack, where: str) -> str:
 
 
 def _amount(lack: Lack, amount: int) -> str:
-    measure = lack.resource.measure
-    if measure is Measure.MEMORY:
-        return format_memory(amount)
-    if measure is Measure.MONEY:
-        return f"{amount / 100:.2f} a month"
-    return f"{amount / FULL:g}"
+    said = show_amount(lack.resource, amount)
+    return f"{said} a month" if lack.resource.measure is Measure.MONEY else said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from aliquot.control.views import BudgetView, QueueView, QuotaView
@@ -10,7 +9,7 @@ from aliquot.core.months import format_day
 from aliquot.core.queues import Measure
 from aliquot.core.units import FULL, format_memory
 from aliquot.interfaces.cli.expectations import crowding_line
-from aliquot.interfaces.cli.plain import columns
+from aliquot.interfaces.cli.plain import columns, now_ms
 
 
 def queue_lines(queues: Sequence[QueueView]) -> list[str]:
@@ -32,7 +31,7 @@ def queue_lines(queues: Sequence[QueueView]) -> list[str]:
         rows.append(row)
         others += [f"{queue.name}: {_quota_line(quota)}" for quota in queue.quotas[1:]]
         others += [f"{queue.name}: {_budget_line(queue.budget)}"] if queue.budget is not None else []
-    crowded = crowding_line(queues[0].crowding if queues else None, time.time_ns() // 1_000_000)
+    crowded = crowding_line(queues[0].crowding if queues else None, now_ms())
     return [*columns(rows), *others, *([crowded] if crowded else [])]
 
 

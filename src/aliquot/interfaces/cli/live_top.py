@@ -15,9 +15,10 @@ from rich.text import Text
 from aliquot.control.errors import UnavailableError
 from aliquot.control.live import Remote
 from aliquot.control.views import CardView, JobSummary, Site
-from aliquot.core.units import format_memory, format_ms
+from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.job_rows import cards_of, counts_of
 from aliquot.interfaces.cli.live_text import in_use, users_of
+from aliquot.interfaces.cli.plain import age, now_ms
 
 ROWS: Final = 30  # of jobs; the rest is counted
 BAR: Final = 10
@@ -94,13 +95,13 @@ def _job_table(jobs: Sequence[JobSummary]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("JOB", "NAME", "USER", "QUEUE", "CARDS", "PHASE", "FOR"):
         table.add_column(name, no_wrap=True)
-    now = time.time_ns() // 1_000_000
+    now = now_ms()
     ordered = sorted(jobs, key=lambda job: job.phase == "pending")
     for job in ordered[:ROWS]:
         since = now - (job.started_ms or job.submitted_ms)
         table.add_row(
             job.id, job.name, job.user, job.queue, cards_of(job),
-            Text(counts_of(job), style=_STYLE.get(job.phase, "")), format_ms(max(0, since) // 1000 * 1000),
+            Text(counts_of(job), style=_STYLE.get(job.phase, "")), age(since),
         )  # fmt: skip  # as the heading
     if len(ordered) > ROWS:
         table.add_row("...", f"{len(ordered) - ROWS} more")
