@@ -27,8 +27,9 @@ from aliquot.core.events import (
 from aliquot.core.grants import Grant, Placement
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import accepts
-from aliquot.core.jobs import Request
+from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import Phase
+from aliquot.core.pace import company_milli
 from aliquot.core.report.fragmentation import measure, prepare
 from aliquot.core.report.meter import Meter
 from aliquot.core.report.readings import Readings, WindowRule
@@ -68,6 +69,8 @@ class Oracle:
             running = world.jobs[job].phase is Phase.RUNNING
             offer = self.offers.get(job)
             activity = activity_of(offer, held) if offer else None
+            if offer is not None and activity is not None:
+                activity = activity * company_milli(offer.job, self.workers(job)) // FULL
             for grant in held:
                 if grant.seat is None:
                     continue
@@ -124,6 +127,11 @@ class Oracle:
             "crowded": int(width > 0 and not fits and free_cards < width),
             "held_back": int(width > 0 and fits),
         }
+
+    def workers(self, job: JobId) -> list[Job]:
+        """Who runs on the cards of `job`, itself included."""
+        group = (self.world.jobs[other] for other in self.world.freeze().company.get(job, ()))
+        return [record.job for record in group if record.phase is Phase.RUNNING]
 
     def most_cards(self, request: Request) -> int:
         """The most cards any kind of node seen so far has."""

@@ -189,7 +189,7 @@ def test_the_histories_are_worth_their_name() -> None:
             seen |= {"shared"} if world.company else set()
             seen |= {grant.state.value for held in world.grants.values() for grant in held}
         seen |= {type(event).__name__ for event in history.events}
-    events = {kind.__name__ for kind in Event.__args__} - {"Searched"}  # test_searching.py is for those
+    events = {kind.__name__ for kind in Event.__args__}
     assert seen >= events | {"strained", "excess", "shared", "orphaned", "assumed", "running", "terminating"}
 
 

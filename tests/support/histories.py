@@ -27,6 +27,7 @@ from aliquot.core.events import (
     NodeJoined,
     NodeLost,
     Outcome,
+    Searched,
     Started,
     StartRefused,
     Stopping,
@@ -261,7 +262,7 @@ class History:
     def _epoch(self) -> None:
         epoch = next_epoch(self.world, MIX, self.at)
         if epoch is not None:
-            self.record(epoch)
+            self.record(epoch, Searched(self.at, tuple(sorted(self.world.jobs))[:2], over=True))
 
     def _commit(self, seen: Frozen) -> None:
         steps = [
