@@ -163,12 +163,13 @@ class Intake:
         return bool(new) and bool(self._asked or self._machine_told)
 
     def refuse(self, error: Exception) -> None:
-        """Nothing of what was asked for could be recorded: say so to those who asked."""
+        """What was observed could not be recorded: say so to those who asked for it, in this turn."""
+        asked, self._asked = self._asked, []
+        if not asked:
+            return
         with self._lock:
-            waiting = [ask for _, _, ask in self._asked] + list(self._asks) + list(self._slices)
-            self._asks.clear()
+            waiting = [*(ask for _, _, ask in asked), *self._slices]
             self._slices.clear()
-        self._asked = []
         for ask in waiting:
             ask.answer.set_exception(error)
 
@@ -176,7 +177,12 @@ class Intake:
         """Refuse what was asked for, and whatever is asked for from now on."""
         with self._lock:
             self._closed = error
-        self.refuse(error)
+            waiting = [*(ask for _, _, ask in self._asked), *self._asks, *self._slices]
+            self._asked = []
+            self._asks.clear()
+            self._slices.clear()
+        for ask in waiting:
+            ask.answer.set_exception(error)
 
     def _ask(
         self, asked: Sequence[tuple[Sequence[Event], Submitted | None]], into: deque[_Ask] | None = None

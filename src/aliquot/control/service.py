@@ -268,6 +268,7 @@ class Service(Books):
             if not self._is_refused:
                 self._is_refused = True
                 self.say(f"nothing can be recorded, so nothing is accepted or started: {error}")
+            self.intake.carry_out(self.loop.world.outstanding())  # of what happened, and is on record
             refusal = UnavailableError(str(error), is_full=True)
             if self.intake.refuse_new(refusal):
                 return 0  # the rest may be taken without what is new

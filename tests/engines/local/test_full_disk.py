@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aliquot.control.errors import UnavailableError
-from aliquot.core.events import Event, JobCancelled, JobSubmitted
+from aliquot.core.events import Event, JobCancelled, JobSubmitted, Reserved
 from aliquot.core.ids import JobId
 from aliquot.engines.local.errors import JournalFullError
 from aliquot.engines.local.journal import SqliteJournal
@@ -56,7 +56,7 @@ def test_on_a_full_disk_jobs_end_and_are_cancelled_and_new_ones_wait_for_room() 
         assert service.client.wait(service.submit("true")).job.phase in {"succeeded", "pending"}
 
 
-def test_new_work_never_takes_the_reserve_and_ends_do(tmp_path: Path) -> None:
+def test_neither_new_work_nor_plans_take_the_reserve_and_ends_do(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 4) as disk, SqliteJournal(disk / "journal.db") as journal:
         reserve = disk / "journal.db.reserve"
         assert reserve.exists()
@@ -66,6 +66,9 @@ def test_new_work_never_takes_the_reserve_and_ends_do(tmp_path: Path) -> None:
         assert reserve.exists()
         assert journal.lack()
         fill(disk / "ballast")
+        with pytest.raises(JournalFullError):
+            journal.append([Reserved(0, JobId("1"), (), 0)] * 1_000)
+        assert reserve.exists(), "what is planned is planned again once there is room"
         gone: list[Event] = [JobCancelled(0, JobId(str(at))) for at in range(200)]
         journal.append(gone)
         assert not reserve.exists()

@@ -28,7 +28,7 @@ from aliquot.engines.local import damage
 from aliquot.engines.local.errors import JournalDamagedError, JournalError, JournalFullError
 from aliquot.engines.local.holding import Holding
 from aliquot.engines.local.opening import error_of, make_folder, open_file
-from aliquot.engines.local.reserve import Reserve
+from aliquot.engines.local.reserve import Reserve, may_spend
 from aliquot.engines.local.schema import checksum
 from aliquot.engines.local.snapshot import decode_world, encode_world
 
@@ -46,7 +46,7 @@ _Changes = Sequence[tuple[str, Sequence[tuple[object, ...]]]]
 class _Entry:
     """One append on its way: what to write, and how it ended."""
 
-    __slots__ = ("body", "endings", "error", "events", "is_done", "is_new", "payloads")
+    __slots__ = ("body", "endings", "error", "events", "is_done", "may_spend", "payloads")
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class _Entry:
         payloads: list[tuple[JobId, bytes]],
         endings: list[tuple[JobId, int, bytes]],
         *,
-        is_new: bool,
+        may_spend: bool,
     ) -> None:
         self.body, self.events, self.payloads, self.endings = body, events, payloads, endings
-        self.is_new, self.is_done = is_new, False  # is_new: work that may as well come later
+        self.may_spend, self.is_done = may_spend, False
         self.error: AliquotError | None = None
 
 
@@ -67,7 +67,7 @@ class SqliteJournal:
 
     Raises JournalLockedError, JournalReadOnlyError, JournalFullError, JournalVersionError or
     JournalDamagedError (see `damage`; `accept_loss` answers the last). `notes`: what a person should be told.
-    A reserve on the disk lets what must not wait be recorded when it is full; see `lack`.
+    A reserve on the disk lets what happened be recorded when it is full; see `lack`.
     Without `durable` nothing is flushed, which a power cut punishes: for tests and trials.
     """
 
@@ -134,7 +134,7 @@ class SqliteJournal:
         payloads = [(job, self._attached[job]) for job in submitted if job in self._attached]
         over = [(event.job, event.attempt) for event in events if isinstance(event, (Ended, StartRefused))]
         endings = [(*key, self._endings[key]) for key in over if key in self._endings]
-        entry = _Entry(_ENCODER.encode(events), len(events), payloads, endings, is_new=bool(submitted))
+        entry = _Entry(_ENCODER.encode(events), len(events), payloads, endings, may_spend=may_spend(events))
         self._waiting.append(entry)
         # whoever comes first writes for all that wait; the others find their part done
         with self._writing:
@@ -301,7 +301,7 @@ class SqliteJournal:
                     ("INSERT OR REPLACE INTO payloads VALUES (?, ?)", payloads),
                     ("INSERT OR REPLACE INTO endings VALUES (?, ?, ?)", endings),
                 ],
-                may_spend=not any(entry.is_new for entry in entries),
+                may_spend=all(entry.may_spend for entry in entries),
             )
             self.position += len(entries)
         except JournalError as found:

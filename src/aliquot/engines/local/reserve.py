@@ -1,18 +1,43 @@
 """Room on the disk that is kept for the record: a file beside it that is taken away when the disk is full.
 
-What must not wait can then be recorded still: cancellations, ends, starts. New work may not use it.
+What happened can then be recorded still: cancellations, starts, ends. New work may not use it, nor may plans.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+from aliquot.core.events import (
+    CardsCrowded,
+    CardsFaulty,
+    Ended,
+    Event,
+    Idle,
+    JobCancelled,
+    NodeDrained,
+    NodeJoined,
+    NodeLost,
+    Started,
+    StartRefused,
+    Stopping,
+)
 
 MOST: Final = 16 << 20  # bytes
 PART: Final = 16  # of a small disk, at most one part in so many
 PAGE: Final = 4096
+FACTS: Final = (
+    *(NodeJoined, NodeLost, NodeDrained, CardsFaulty, CardsCrowded),
+    *(JobCancelled, Started, StartRefused, Stopping, Idle, Ended),
+)
+
+
+def may_spend(events: Sequence[Event]) -> bool:
+    """Whether they all happened, and so will not wait. What is planned will: it is planned anew."""
+    return all(isinstance(event, FACTS) for event in events)
 
 
 class Reserve:
