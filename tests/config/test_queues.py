@@ -8,11 +8,13 @@ import pytest
 
 from aliquot.catalog import load_catalog
 from aliquot.config import load_scenario
+from aliquot.core.charging import flavours_of, names_of
+from aliquot.core.inventory import kind_of
 from aliquot.core.jobs import Job, asked_of
-from aliquot.core.queueing.charge import charge_job
-from aliquot.core.queueing.quota import Book, charge_of, fits, open_book
+from aliquot.core.queueing.quota import Book, fits, open_book
 from aliquot.core.queueing.tree import grow_tree, leaf_of
 from aliquot.core.queues import CARDS, MEMORY, UNLIMITED, Discipline, Measure, Queue, Quota, Resource
+from aliquot.core.settings import Rates
 from aliquot.core.workload import Scenario
 from tests.config.documents import CLUSTER, check_error, document, job, load
 
@@ -270,9 +272,10 @@ def book_of(scenario: Scenario, declared: tuple[Queue, ...]) -> Book:
 def admit_all(book: Book, jobs: list[Job], scenario: Scenario) -> list[str]:
     """Admit what fits, in order; the jobs that do not."""
     refused = []
-    model = scenario.nodes[0].cards[0].model
+    kinds = [kind_of(scenario.nodes[0])]
     for asked in jobs:
-        leaf, charge = leaf_of(book.tree, asked.queue), charge_of(book.tree, charge_job(asked, model))
+        leaf = leaf_of(book.tree, asked.queue)
+        charge = flavours_of(asked, kinds, book.tree, Rates(), names_of(kinds, book.tree))[0].charge
         if fits(book, leaf, charge):
             book.add(leaf, charge)
         else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from aliquot.control.chronicle import Life
-from aliquot.control.quotas import lost_queues, queue_views
+from aliquot.control.quotas import lost_queues, notes_on_queues, overcommits_of, queue_views
 from aliquot.control.views import QuotaView
 from aliquot.core.lifecycle import Phase
+from aliquot.core.queueing.overcommit import Excess
 from aliquot.core.queues import CARDS, MEMORY, Queue, Quota
 from aliquot.core.settings import Settings
 from tests.support.planning import carried_out, settings
@@ -61,6 +62,30 @@ def test_jobs_that_are_over_do_not_count() -> None:
     site = a_site()
     over = [Life(life.job, Phase.SUCCEEDED, 0, "", over_ms=5) for life in lives(site)]
     assert [view.waiting + view.running for view in queue_views(site.frozen, HOW, over, site.at)] == [0, 0, 0]
+
+
+def test_quotas_below_what_runs_are_said_where_they_are_seen_and_when_they_come() -> None:
+    site = a_site()
+    assert notes_on_queues(site.frozen, HOW) == []
+    assert all(not view.overcommits for view in queue_views(site.frozen, HOW, lives(site), site.at))
+    lowered = Queue("lab/a", quotas=(Quota(CARDS, nominal=1000, borrowing=1000),))
+    how = settings(queues=(*QUEUES[::2], lowered))
+    (note,) = notes_on_queues(site.frozen, how)
+    assert note.startswith("queue lab/a uses 3 of cards and may have 2")
+    views = {view.name: view.overcommits for view in queue_views(site.frozen, how, lives(site), site.at)}
+    assert {name: len(over) for name, over in views.items()} == {"lab": 0, "lab/a": 1, "lab/b": 0}
+    assert overcommits_of(site.frozen, how, "lab/a") == views["lab/a"]
+    assert overcommits_of(site.frozen, Settings(), "lab/a") == ()
+
+
+def test_a_pool_that_has_less_than_it_promised_is_said_to_every_queue() -> None:
+    site = WorldBuilder().node("n", 4).node("m", 4).submit("j", queue="lab/b")
+    assert overcommits_of(site.frozen, HOW, "lab/b") == ()
+    site.lose("m")
+    for name in ("lab", "lab/a", "lab/b"):
+        (over,) = overcommits_of(site.frozen, HOW, name)
+        assert (over.queue, over.excess, over.amount, over.most) == ("", Excess.PROMISED, 6000, 4000)
+    assert notes_on_queues(site.frozen, HOW) == [], "documents in force say that themselves"
 
 
 def test_what_becomes_of_jobs_whose_queue_is_gone_is_said() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from aliquot.core.queueing.overcommit import Excess
 from aliquot.core.queueing.quota import (
     Book,
     available,
     borrows,
     charge_of,
-    could_fit,
+    concerning,
+    find_overcommits,
     find_shortage,
     fits,
     open_book,
     overdrawn,
-    total_of,
 )
 from aliquot.core.queueing.tree import grow_tree
 from aliquot.core.queues import CARDS, MEMORY, UNLIMITED, Limit, Queue, Quota
@@ -123,6 +124,19 @@ def test_a_quota_lowered_below_usage_evicts_nobody_and_shows_the_excess() -> Non
     assert over == {("", 8, 6), ("a", 3, 2)}
 
 
+def test_what_is_used_or_promised_too_much_is_said_in_numbers_to_those_who_feel_it() -> None:
+    site = Site(6, cards("a", 2, borrowing=0), cards("b", 5), cards("b/x", 1)).use("a", 3).use("b/x", 2)
+    found = find_overcommits(site.book)
+    assert [(over.queue, over.excess, over.amount, over.most) for over in found] == [
+        ("", Excess.PROMISED, 7, 6),
+        ("a", Excess.USED, 3, 2),
+    ]
+    assert concerning(found, site.tree, "a") == found
+    assert concerning(found, site.tree, "b/x") == found[:1], "a queue beside it does not"
+    assert concerning(found, site.tree, "a/gone") == found, "its jobs count in a"
+    assert find_overcommits(Site(6, cards("a", 2), cards("b", 4)).use("a", 6).book) == (), "that is borrowing"
+
+
 def test_capacity_lost_below_the_promises_is_not_given_out() -> None:
     site = Site(6, cards("a", 4, lending=0), cards("b", 4, lending=0)).use("a", 4)
     assert site.left("b") == 2
@@ -135,8 +149,6 @@ def test_the_shortage_names_the_queue_that_is_empty() -> None:
     assert short is not None
     assert (site.tree.names[short.node], short.resource, short.need, short.have) == ("lab", CARDS, 6, 5)
     assert find_shortage(site.book, x, ((0, 5),)) is None
-    assert could_fit(site.book, x, ((0, 5),))
-    assert not could_fit(site.book, x, ((0, 6),))
 
 
 def test_several_resources_all_have_to_fit() -> None:
@@ -184,7 +196,3 @@ def test_rollback_is_the_identity_and_a_copy_goes_its_own_way() -> None:
     assert site.book.drawn == before[1]
     site.use("a", 1)
     assert np.array_equal(twin.columns(), before[0])
-
-
-def test_amounts_add_up_by_resource() -> None:
-    assert total_of([{CARDS: 1, MEMORY: 5}, {CARDS: 2}]) == {CARDS: 3, MEMORY: 5}

@@ -1,20 +1,10 @@
-"""Shares, the division by weight, and usage that fades: the worked numbers of their docstrings and more."""
+"""Shares, and usage that fades: the worked numbers of their docstrings and more."""
 
 from __future__ import annotations
 
-import pytest
-
-from aliquot.core.decay import (
-    Account,
-    change_rate,
-    corrected_weights,
-    level_at,
-    penalty,
-    per_weight,
-)
-from aliquot.core.queueing.filling import Claim, fill
+from aliquot.core.decay import Account, change_rate, level_at, per_weight
 from aliquot.core.queueing.quota import Book
-from aliquot.core.queueing.share import BILLION, NO_END, dominant_part, share_after, share_of
+from aliquot.core.queueing.share import BILLION, NO_END, share_after, share_of
 from aliquot.core.queueing.tree import grow_tree
 from aliquot.core.queues import CARDS, MEMORY, Queue, Quota
 
@@ -57,7 +47,6 @@ def test_the_dominant_resource_counts() -> None:
     book = Book(tree)
     book.add(tree.node_of["a"], ((0, 2), (1, 500)))
     assert share_of(book, tree.node_of["a"]) == BILLION // 2
-    assert dominant_part(book, tree.node_of["a"]) == BILLION // 2
 
 
 def test_a_queue_that_names_memory_is_not_judged_by_its_cards() -> None:
@@ -71,27 +60,6 @@ def test_two_halves_of_a_queue_have_the_share_of_the_whole() -> None:
     whole = book_of(owns("a", 4), a=6)
     halves = book_of(owns("b", 2, weight=500), owns("c", 2, weight=500), b=3, c=3)
     assert share(halves, "b") == share(halves, "c") == share(whole, "a")
-
-
-@pytest.mark.parametrize(
-    ("amount", "claims", "expected"),
-    [
-        pytest.param(10, [("a", 2, 9), ("b", 4, 4)], {"a": 6, "b": 4}, id="the rest goes to who wants more"),
-        pytest.param(10, [("a", 0, 9), ("b", 0, 9)], {"a": 5, "b": 5}, id="equal weights, equal parts"),
-        pytest.param(9, [("a", 0, 9, 1), ("b", 0, 9, 2)], {"a": 3, "b": 6}, id="by weight"),
-        pytest.param(10, [("a", 0, 1), ("b", 0, 3), ("c", 0, 9)], {"a": 1, "b": 3, "c": 6}, id="water level"),
-        pytest.param(
-            2, [("b", 0, 9), ("a", 0, 9), ("c", 0, 9)], {"a": 1, "b": 1, "c": 0}, id="units by name"
-        ),
-        pytest.param(3, [("a", 4, 4), ("b", 2, 2)], {"a": 2, "b": 1}, id="promises cut in proportion"),
-        pytest.param(10, [("a", 0, 4, 0), ("b", 0, 9)], {"a": 1, "b": 9}, id="weight 0 gets the rest"),
-        pytest.param(0, [("a", 4, 4)], {"a": 0}, id="nothing to give"),
-        pytest.param(-2, [("a", 4, 4)], {"a": 0}, id="less than nothing to give"),
-        pytest.param(99, [("a", 1, 4), ("b", 0, 0)], {"a": 4, "b": 0}, id="never more than asked"),
-    ],
-)
-def test_filling(amount: int, claims: list[tuple[str, int, int]], expected: dict[str, int]) -> None:
-    assert fill(amount, [Claim(*claim) for claim in claims]) == expected
 
 
 def test_at_a_constant_rate_half_the_distance_is_left_after_each_half_life() -> None:
@@ -112,32 +80,6 @@ def test_time_that_runs_backwards_changes_nothing() -> None:
     assert change_rate(account, 0, 2) == Account(5 * UNIT, 3, DAY)
 
 
-def test_an_admission_is_charged_at_once_as_if_it_had_run_a_while() -> None:
-    assert penalty(8, DAY) == 4 * UNIT
-    assert penalty(8, 0) == 0
-    ran = level_at(Account(rate=3), 600_000)
-    assert abs(penalty(3, 600_000) - ran) <= 1
-
-
 def test_past_usage_counts_by_weight_and_weight_zero_is_last() -> None:
     assert per_weight(600, 2000) == 300
     assert per_weight(1, 0) > per_weight(2**61, 1000)
-
-
-@pytest.mark.parametrize(
-    ("weights", "levels", "expected"),
-    [
-        pytest.param(
-            {"a": 1, "b": 1}, {"a": 3, "b": 1}, {"a": 250_000, "b": 750_000}, id="the heavy user less"
-        ),
-        pytest.param({"a": 1, "b": 3}, {}, {"a": 250_000, "b": 750_000}, id="no past: plain weights"),
-        pytest.param({"a": 1, "b": 1}, {"a": 1}, {"a": 0, "b": 1_000_000}, id="never below nothing"),
-        pytest.param({"a": 0}, {"a": 1}, {"a": 0}, id="no weight at all"),
-    ],
-)
-def test_corrected_weights(weights: dict[str, int], levels: dict[str, int], expected: dict[str, int]) -> None:
-    assert corrected_weights(weights, levels) == expected
-
-
-def test_weights_fall_back_where_the_correction_leaves_nothing() -> None:
-    assert corrected_weights({"a": 1}, {"a": 1}, strength=-2000) == {"a": 1_000_000}

@@ -84,6 +84,21 @@ def test_quota_met_and_borrowed_as_in_the_docstring() -> None:
     assert (quota.resource, quota.nominal, quota.used_mean, quota.wanted_mean) == ("cards", 4000, 4500, 6000)
 
 
+def test_how_long_a_queue_had_too_much_and_the_pool_too_little_is_told() -> None:
+    """Both nodes are up for an hour; then the second is lost, and of 14 promised cards 12 are left.
+
+    A hard queue of two uses three for the last half hour: what only a quota lowered below what runs brings.
+    """
+    hard = Queue("b", quotas=(Quota(CARDS, 2000, borrowing=0),))
+    story = Story(cards("a", 12), hard).job("b", 3, 1.5, 1.5).job("a", 2, 0, 0, 1)
+    story.events += [NodeJoined(0, OTHER), NodeLost(HOUR, OTHER.id)]
+    card = story.card()
+    assert (card.overdrawn_ms, card.overpromised_ms) == (HOUR // 2, HOUR)
+    assert [queue_of(card, name).overdrawn_ms for name in ("a", "b")] == [0, HOUR // 2]
+    without = Story().job("a", 2, 0, 0).job("b", 2, 0, 0).card()
+    assert (without.overdrawn_ms, without.overpromised_ms) == (None, None), "no quota, nothing to exceed"
+
+
 def test_nothing_wanted_is_all_that_was_wanted() -> None:
     card = Story(cards("a", 4), cards("b", 4)).job("a", 2, 0, 0).card()
     idle = queue_of(card, "b")

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from aliquot.core.decay import Account, change_rate, half_power, level_at, per_weight
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.filling import Claim, fill
 from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, aged_priority, place_in_queue, tier_of
 from aliquot.core.queueing.quota import Book, fits
@@ -120,36 +119,6 @@ def test_nobody_up_to_the_ceiling_passes_a_job_that_is_old_enough(
     new = Waiting(JobId("new"), ROOT, (), later, 1, max(low, high))
     if later >= abs(high - low) * AGING.step_ms and now >= later:
         assert place_in_queue(old, now, AGING) < place_in_queue(new, now, AGING)
-
-
-CLAIMS = st.lists(
-    st.builds(
-        Claim,
-        name=st.text("abcdef", min_size=1, max_size=3),
-        deserved=st.integers(0, 20),
-        request=st.integers(0, 40),
-        weight=st.sampled_from([0, 1, 2, 3, 7]),
-    ),
-    max_size=6,
-    unique_by=lambda claim: claim.name,
-)
-
-
-@given(st.integers(0, 100), CLAIMS)
-def test_filling_wastes_nothing_and_does_not_see_the_order(amount: int, claims: list[Claim]) -> None:
-    given_out = fill(amount, claims)
-    assert sum(given_out.values()) == min(amount, sum(claim.request for claim in claims))
-    assert all(0 <= given_out[claim.name] <= claim.request for claim in claims)
-    assert fill(amount, list(reversed(claims))) == given_out
-    if sum(min(claim.deserved, claim.request) for claim in claims) <= amount:
-        assert all(given_out[claim.name] >= min(claim.deserved, claim.request) for claim in claims)
-
-
-@given(st.integers(0, 100), st.lists(st.integers(0, 40), max_size=6))
-def test_with_equal_weights_nobody_envies_who_has_more(amount: int, requests: list[int]) -> None:
-    given_out = fill(amount, [Claim(str(at), 0, request) for at, request in enumerate(requests)])
-    most = max(given_out.values(), default=0)
-    assert all(given_out[str(at)] in {request, most, most - 1} for at, request in enumerate(requests))
 
 
 @given(

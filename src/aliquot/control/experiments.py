@@ -17,12 +17,14 @@ from msgspec.structs import replace
 from aliquot.control.foresight import LEARNT, Foresight, find_places
 from aliquot.control.naming import not_found
 from aliquot.control.predicting import Budget
+from aliquot.control.quotas import overcommits_of
 from aliquot.control.replaying import HistoryAsk, KueueAsk, PhillyAsk, PublishedAsk, PublishedRun
 from aliquot.control.whatif import Engine, Progress, Run, find_policy
 from aliquot.core.ids import JobId
 from aliquot.core.planner import explain_wait
 from aliquot.core.promise import Promise
 from aliquot.core.queueing.outlook import Expected
+from aliquot.core.queueing.overcommit import Overcommit
 from aliquot.core.report.observation import Observation
 from aliquot.core.report.result import RunResult, Standing
 from aliquot.core.settings import Settings
@@ -75,6 +77,7 @@ class Explanation(msgspec.Struct, frozen=True):
     promise: Promise | None = None  # where it has bounds
     stopped: tuple[Evict | Resize, ...] = ()  # others, for this job; or narrower
     cleared: Reserve | None = None  # what they gave up for it
+    overcommits: tuple[Overcommit, ...] = ()  # of its queue, those above it and the pool, while it waits
     company: Place | None = None  # the last time that somebody came to its cards, or it to theirs
 
 
@@ -208,6 +211,7 @@ class Experiments:
             **line[offer.job.id]._asdict(),
             expected=expected,
             promise=foresight.promise(offer.job, now, expected),
+            overcommits=overcommits_of(frozen, settings, offer.job.queue),
         )
 
     def _observe(

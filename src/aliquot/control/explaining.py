@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from aliquot.control.chronicle import Life
 from aliquot.control.foresight import find_places
 from aliquot.control.looking import Lookout
+from aliquot.control.quotas import overcommits_of
 from aliquot.control.views import LiveExplanation
 from aliquot.core.hosting import company_of
 from aliquot.core.lifecycle import Phase
@@ -68,4 +69,5 @@ def explain_live(
         **stands._asdict(),
         expected=expected,
         promise=foresight.promise(job, now, expected),
+        overcommits=overcommits_of(frozen, settings, job.queue),
     )

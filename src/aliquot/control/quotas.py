@@ -20,7 +20,8 @@ from aliquot.core.charging import amounts_of, capacity_of, flavours_of, names_of
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING
 from aliquot.core.promise import Answer, Crowding, Promise
-from aliquot.core.queueing.quota import Book, open_book
+from aliquot.core.queueing.overcommit import Excess, Overcommit, overcommit_sentence
+from aliquot.core.queueing.quota import Book, concerning, find_overcommits, open_book
 from aliquot.core.queueing.tree import UNBOUNDED, QueueTree, grow_tree
 from aliquot.core.queues import CARDS, POOL, Queue, Resource, ancestors_by_path, parent_of, quotas_of
 from aliquot.core.records import Frozen
@@ -50,17 +51,40 @@ def queue_views(
             own[name].append(life)
     names = [name for name in configured if name != POOL]
     names += sorted(name for name in own if name not in configured)
-    quotas = _quotas(world, settings) if configured else {}
+    books = _Books(world, settings) if configured else None
+    over = find_overcommits(books.used) if books is not None else ()
     budgets = budget_views(world, settings, now)
     return [
         replace(
             _view(name, settings, own[name], promises, crowding),
-            quotas=quotas.get(name, ()),
+            quotas=books.quotas(configured[name]) if books is not None and name in configured else (),
             is_configured=name in configured,
             budget=budgets.get(name),
+            overcommits=concerning(over, books.tree, name) if books is not None else (),
         )
         for name in names or [DEFAULT_QUEUE]
     ]
+
+
+def overcommits_of(world: Frozen, settings: Settings, queue: str) -> tuple[Overcommit, ...]:
+    """What jobs of `queue` feel of too much being promised or used: in it, above it, or in the pool."""
+    if not settings.queues:
+        return ()
+    tree = grow_tree(settings.queues, capacity_of(world, settings))
+    return concerning(find_overcommits(open_book(tree, _used(world, settings, tree))), tree, queue)
+
+
+def notes_on_queues(world: Frozen, settings: Settings) -> list[str]:
+    """What a person should know of what runs and waits once `settings` are in force, one sentence each.
+
+    What is promised too much is no part of it: that is known of the documents, whatever runs.
+    """
+    if not settings.queues:
+        return []
+    tree = grow_tree(settings.queues, capacity_of(world, settings))
+    found = find_overcommits(open_book(tree, _used(world, settings, tree)))
+    used = [overcommit_sentence(over) for over in found if over.excess is Excess.USED]
+    return [*lost_queues(world, settings), *used]
 
 
 def lost_queues(world: Frozen, settings: Settings) -> list[str]:
@@ -115,21 +139,23 @@ def _view(
     )
 
 
-def _quotas(world: Frozen, settings: Settings) -> dict[str, tuple[QuotaView, ...]]:
-    """Of every configured queue what it has quotas of, and cards."""
-    tree = grow_tree(settings.queues, capacity_of(world, settings))
-    used = open_book(tree, _used(world, settings, tree))
-    waiting = open_book(tree, _waiting(world, settings, tree))
-    found = {}
-    for queue in settings.queues:
-        if queue.name == POOL:
-            continue
-        node = tree.node_of[queue.name]
+class _Books:
+    """The configured queues as the planner compiles them, with what is used and asked for in each."""
+
+    def __init__(self, world: Frozen, settings: Settings) -> None:
+        self.tree = grow_tree(settings.queues, capacity_of(world, settings))
+        self.used = open_book(self.tree, _used(world, settings, self.tree))
+        self.waiting = open_book(self.tree, _waiting(world, settings, self.tree))
+
+    def quotas(self, queue: Queue) -> tuple[QuotaView, ...]:
+        """What `queue` has quotas of, and cards."""
+        node = self.tree.node_of[queue.name]
         resources = dict.fromkeys([CARDS, *(quota.resource for quota in quotas_of(queue))])
-        found[queue.name] = tuple(
-            _quota(tree, used, waiting, node, resource) for resource in resources if resource in tree.slot
+        return tuple(
+            _quota(self.tree, self.used, self.waiting, node, resource)
+            for resource in resources
+            if resource in self.tree.slot
         )
-    return found
 
 
 def _quota(tree: QueueTree, used: Book, waiting: Book, node: int, resource: Resource) -> QuotaView:

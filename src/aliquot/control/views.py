@@ -12,6 +12,7 @@ import msgspec
 
 from aliquot.core.promise import Crowding, Promise
 from aliquot.core.queueing.outlook import Expected
+from aliquot.core.queueing.overcommit import Overcommit
 from aliquot.core.steps import Place, Wait
 from aliquot.core.windows import Window
 
@@ -334,6 +335,7 @@ class QueueView(msgspec.Struct, frozen=True):
     quotas: tuple[QuotaView, ...] = ()
     is_configured: bool = False  # in a document; else only some job names it
     budget: BudgetView | None = None
+    overcommits: tuple[Overcommit, ...] = ()  # where it, a queue above it or the pool has too much
 
 
 class LiveExplanation(msgspec.Struct, frozen=True):
@@ -361,6 +363,7 @@ class LiveExplanation(msgspec.Struct, frozen=True):
     queue_waiting: int = 0
     expected: Expected | None = None  # while it waits
     promise: Promise | None = None  # where it has bounds
+    overcommits: tuple[Overcommit, ...] = ()  # of its queue, those above it and the pool, while it waits
 
 
 class Site(msgspec.Struct, frozen=True):

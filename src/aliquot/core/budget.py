@@ -27,7 +27,7 @@ from aliquot.core.jobs import Request, asked_of
 from aliquot.core.lengths import LengthOf, length_by
 from aliquot.core.lifecycle import Phase
 from aliquot.core.months import DAY_MS
-from aliquot.core.queueing.charge import MONEY
+from aliquot.core.queues import MONEY
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
 from aliquot.core.spending import bills_of, due_length, month_at

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 from aliquot.core.accounts import ask_of
 from aliquot.core.inventory import CardModel, NodeKind, accepts
 from aliquot.core.jobs import Job, Request
-from aliquot.core.queueing.charge import COMPUTE, MONEY
 from aliquot.core.queueing.quota import Charge, charge_of
 from aliquot.core.queueing.tree import QueueTree
-from aliquot.core.queues import CARDS, MEMORY, Measure, Resource, quotas_of
+from aliquot.core.queues import CARDS, COMPUTE, MEMORY, MONEY, Measure, Resource, quotas_of
 from aliquot.core.records import Asked, Frozen
 from aliquot.core.settings import Rates, Settings
 from aliquot.core.units import FULL

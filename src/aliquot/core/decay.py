@@ -9,7 +9,6 @@ that differ in the last bit of a float would order the same jobs differently.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from math import isqrt
 from typing import Final
@@ -52,38 +51,9 @@ def change_rate(account: Account, now: int, change: int, half_life: int = HALF_L
     return Account(level_at(account, since, half_life), account.rate + change, since)
 
 
-def penalty(amount: int, spell_ms: int, half_life: int = HALF_LIFE_MS) -> int:
-    """What an admission of rate `amount` adds to a level before it has run: as if it had run `spell_ms`.
-
-    A queue that starts a hundred jobs in one instant is charged for each before the next is chosen.
-    """
-    return (amount << UNIT_BITS) * ((1 << _BITS) - half_power(spell_ms, half_life)) >> _BITS
-
-
 def per_weight(level: int, weight: int) -> int:
     """`level` for one queue against others: divided by its weight (thousandths); weight 0 is last."""
     return level * FULL_WEIGHT // weight if weight else 2**62 + level
-
-
-def corrected_weights(
-    weights: Mapping[str, int], levels: Mapping[str, int], strength: int = 1000
-) -> dict[str, int]:
-    """Weights for what goes beyond nominal, corrected by past usage; they sum to about 1,000,000.
-
-    W + k (W - U) with W and U as parts of their sums and k = strength / 1000, never below 0; plain weights
-    where all come to 0. Worked: weights 1:1 and usage 3:1 give 0.25 : 0.75 at k = 1.
-    """
-    all_weight, all_level = sum(weights.values()), sum(levels.get(name, 0) for name in weights)
-    if not all_weight:
-        return dict.fromkeys(weights, 0)
-    million = 10**6
-    plain = {name: weight * million // all_weight for name, weight in weights.items()}
-    if not all_level:
-        return plain
-    past = {name: levels.get(name, 0) * million // all_level for name in weights}
-    wanted = {name: max(0, plain[name] + strength * (plain[name] - past[name]) // 1000) for name in weights}
-    whole = sum(wanted.values())
-    return {name: part * million // whole for name, part in wanted.items()} if whole else plain
 
 
 @lru_cache(maxsize=4096)

@@ -67,6 +67,8 @@ class Resource(msgspec.Struct, frozen=True):
 
 MEMORY: Final = Resource(Measure.MEMORY)
 CARDS: Final = Resource(Measure.CARDS)
+COMPUTE: Final = Resource(Measure.COMPUTE)
+MONEY: Final = Resource(Measure.MONEY)
 
 
 class Quota(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ the time, never on how it came to hold them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 
 from aliquot.core.decay import per_weight
@@ -75,13 +75,6 @@ class Lineup:
             return
         self._queues[waiting.leaf].leave(self._posts.pop(job))
         self._stale.add(waiting.leaf)
-
-    def keep_only(self, jobs: Iterable[JobId]) -> list[JobId]:
-        """Drop every job that is not among `jobs`; returns those of `jobs` that have yet to `enter`."""
-        wanted = dict.fromkeys(jobs)
-        for gone in [job for job in self.jobs if job not in wanted]:
-            self.leave(gone)
-        return [job for job in wanted if job not in self.jobs]
 
     def begin(self, book: Book, now: int, levels: Sequence[int] | None = None) -> None:
         """Start a pass. Admissions are added to `book`; `levels` is past usage per node (None: as before)."""

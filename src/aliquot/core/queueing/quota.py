@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aliquot.core.queueing.tree import ROOT, UNBOUNDED, QueueTree, home_of
-from aliquot.core.queues import Resource
+from aliquot.core.queueing.overcommit import Excess, Overcommit
+from aliquot.core.queueing.tree import ROOT, UNBOUNDED, QueueTree, home_of, overpromised
+from aliquot.core.queues import POOL, Resource
 
 Charge = tuple[tuple[int, int], ...]
 """What a request is charged: (resource slot of the tree, amount > 0), slots ascending."""
@@ -123,11 +124,6 @@ def fits(book: Book, node: int, charge: Charge) -> bool:
     return all(amount <= available(book, node, slot) for slot, amount in charge)
 
 
-def could_fit(book: Book, node: int, charge: Charge) -> bool:
-    """Whether `node` could take `charge` if nothing else ran; if not, it waits for another quota."""
-    return all(amount <= book.tree.reach[node][slot] for slot, amount in charge)
-
-
 def find_shortage(book: Book, node: int, charge: Charge) -> Shortage | None:
     """The first resource that `charge` lacks and the lowest node on the path that cannot give it."""
     for slot, amount in charge:
@@ -166,13 +162,25 @@ def overdrawn(book: Book) -> list[Shortage]:
     return found
 
 
-def total_of(charges: Iterable[Mapping[Resource, int]]) -> dict[Resource, int]:
-    """The sum of several amounts."""
-    total: dict[Resource, int] = {}
-    for amounts in charges:
-        for resource, amount in amounts.items():
-            total[resource] = total.get(resource, 0) + amount
-    return total
+def find_overcommits(book: Book) -> tuple[Overcommit, ...]:
+    """All of them: what the pool promises too much first, then who uses too much, parents first."""
+    tree = book.tree
+    promised = [
+        Overcommit(POOL, resource, Excess.PROMISED, has + much, has)
+        for resource, much in overpromised(tree).items()
+        for has in [tree.entitled[ROOT][tree.slot[resource]]]
+    ]
+    used = [
+        Overcommit(tree.names[over.node], over.resource, Excess.USED, over.need, over.have)
+        for over in overdrawn(book)
+    ]
+    return (*promised, *used)
+
+
+def concerning(found: Iterable[Overcommit], tree: QueueTree, queue: str) -> tuple[Overcommit, ...]:
+    """Those of the pool, of `queue` and of all above it: what jobs of that queue feel."""
+    above = {tree.names[node] for node in tree.paths[home_of(tree, queue)]}
+    return tuple(over for over in found if over.queue in above)
 
 
 def _own_limit(book: Book, node: int, slot: int) -> int:

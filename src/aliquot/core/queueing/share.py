@@ -81,14 +81,3 @@ def past_weight(tree: QueueTree, node: int) -> int:
 def share_of(book: Book, node: int) -> int:
     """The share of `node` now."""
     return share_after(book, node, ())
-
-
-def dominant_part(book: Book, node: int) -> int:
-    """The largest part of the pool, over all its resources, that `node` uses now, in billionths."""
-    pool = book.tree.reach[0]
-    parts = [
-        used * BILLION // most
-        for used, most in zip(book.total[node], pool, strict=True)
-        if 0 < most < UNBOUNDED
-    ]
-    return max(parts, default=0)

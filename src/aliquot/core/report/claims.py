@@ -9,7 +9,7 @@ the queue's path, never one over all queues; only when nodes change are all enti
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,20 +20,20 @@ from aliquot.core.inventory import CardModel, Node, accepts
 from aliquot.core.jobs import Job, Request
 from aliquot.core.pace import as_granted
 from aliquot.core.queueing.quota import Charge
-from aliquot.core.queueing.tree import OWN, ROOT, QueueTree, grow_tree, home_of
-from aliquot.core.queues import CARDS, MEMORY, Measure, Queue, Resource, quotas_of
+from aliquot.core.queueing.tree import OWN, ROOT, UNBOUNDED, QueueTree, grow_tree, home_of
+from aliquot.core.queues import CARDS, COMPUTE, MEMORY, MONEY, Measure, Queue, Resource, quotas_of
 from aliquot.core.records import Asked
+from aliquot.core.report.gauges import Gauge
 from aliquot.core.settings import Settings
 from aliquot.core.units import FULL
-
-COMPUTE: Final = Resource(Measure.COMPUTE)
-MONEY: Final = Resource(Measure.MONEY)
 
 
 class ClaimReading(msgspec.Struct, frozen=True):
     """One queue and resource over the window: integrals in the unit of the resource times ms.
 
     `met`: of what it used, what was its own. `due`: the lesser of what it wanted and is entitled to.
+    `over_ms`: for how long it used more than it may, borrowing included; nothing brings that about but quotas
+    and capacity that fall below what runs.
     """
 
     resource: Resource
@@ -42,6 +42,7 @@ class ClaimReading(msgspec.Struct, frozen=True):
     wanted: int
     met: int
     due: int
+    over_ms: int = 0
 
 
 class QueueReading(msgspec.Struct, frozen=True):
@@ -57,11 +58,12 @@ class QueueReading(msgspec.Struct, frozen=True):
 class Claim:
     """One queue in one resource: usage, what waiting jobs ask, entitlement, and their integrals."""
 
-    __slots__ = ("due", "entitled", "met", "since", "usage", "used", "waiting", "wanted")
+    __slots__ = ("due", "entitled", "met", "most", "over", "since", "usage", "used", "waiting", "wanted")
 
     def __init__(self, at: int) -> None:
         self.entitled = self.usage = self.waiting = 0
-        self.used = self.wanted = self.met = self.due = 0
+        self.most = UNBOUNDED  # that it may use, borrowing included
+        self.used = self.wanted = self.met = self.due = self.over = 0
         self.since = at
 
     def settle(self, at: int) -> None:
@@ -74,6 +76,7 @@ class Claim:
             self.wanted += wanted * span
             self.met += min(usage, entitled) * span
             self.due += min(wanted, entitled) * span
+            self.over += span if usage > self.most else 0
             self.since = at
 
     def until(self, resource: Resource, at: int) -> ClaimReading:
@@ -87,6 +90,7 @@ class Claim:
             self.wanted + wanted * span,
             self.met + min(usage, entitled) * span,
             self.due + min(wanted, entitled) * span,
+            self.over + (span if usage > self.most else 0),
         )
 
 
@@ -114,6 +118,7 @@ class Claims:
         self._rows: dict[str, list[Claim]] = {}
         self._start = at
         self._stale: int | None = at
+        self._short = Gauge(at)  # 1 while the pool has less than the nominals below it add up to
         self._charges: dict[tuple[Asked, ...], Charge] = {}
         self._held: dict[tuple[tuple[Request, ...], tuple[CardModel | None, ...]], tuple[Asked, ...]] = {}
         self._asked: dict[tuple[Request, ...], tuple[Asked, ...]] = {}
@@ -188,6 +193,11 @@ class Claims:
                 readings.append(QueueReading(name, inner, stated, below, claims))
         return tuple(readings)
 
+    def overpromised_ms(self, at: int) -> int | None:
+        """For how long up to `at` the pool had less than its queues' nominals; None without quotas."""
+        self._freshen(at)
+        return self._short.until(at) if self.stated else None
+
     # --- entitlements ----------------------------------------------------------------------------------
 
     def _change(self, at: int) -> None:
@@ -209,16 +219,18 @@ class Claims:
         else:
             tree = grow_tree([Queue(name) for name in self._names if _is_name(name)], capacity)
         self._tree = tree
+        self._short.put(int(bool(tree.scarce)), at)
         split = None if self.stated else self._split(tree, capacity[CARDS])
         for node, name in enumerate(tree.names):
             row = self._rows.get(name)
             if row is None:
                 row = self._rows[name] = [Claim(self._start) for _ in tree.resources]
             entitled = tree.entitled[node] if split is None else (split[node],)
-            for claim, amount in zip(row, entitled, strict=True):
-                if claim.entitled != amount:
+            mosts = map(sum, zip(tree.entitled[node], tree.headroom[node], strict=True))
+            for claim, amount, most in zip(row, entitled, mosts, strict=True):
+                if claim.entitled != amount or claim.most != most:
                     claim.settle(at)
-                    claim.entitled = amount
+                    claim.entitled, claim.most = amount, most
         rows = self._rows
         self._paths = {
             name: tuple(rows[tree.names[node]] for node in tree.paths[home_of(tree, name)][:-1])
@@ -298,7 +310,7 @@ class Claims:
         )
 
     def _amounts(self, asked: Iterable[Asked]) -> dict[Resource, int]:
-        """The rule of `queueing.charge`, by model: what has no rate is left out."""
+        """The rule of `charging.amounts_of`, by model: what has no rate is left out."""
         amounts: dict[Resource, int] = {}
         tables = self._tables()
         for part in asked:

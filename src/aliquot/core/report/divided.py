@@ -32,12 +32,14 @@ class QuotaScore(msgspec.Struct, frozen=True):
     wanted_mean: float | None
     satisfaction: float
     borrowed: float | None
+    overdrawn_ms: int = 0
 
 
 class QueueScore(msgspec.Struct, frozen=True):
     """One queue. `inner`: its figures include the queues below it.
 
-    `satisfaction` and `borrowed` are those of the worst resource, None without any quota on the site.
+    `satisfaction`, `borrowed` and `overdrawn_ms` are those of the worst resource, None without any quota on
+    the site. `overdrawn_ms`: for how long it used more than it may, borrowing included.
     """
 
     name: str
@@ -47,6 +49,7 @@ class QueueScore(msgspec.Struct, frozen=True):
     borrowed: float | None
     got: float | None
     quotas: tuple[QuotaScore, ...] = ()
+    overdrawn_ms: int | None = None
 
 
 class Division(msgspec.Struct, frozen=True):
@@ -56,6 +59,7 @@ class Division(msgspec.Struct, frozen=True):
     satisfaction: float | None = None
     borrowed: float | None = None
     jain: float | None = None
+    overdrawn_ms: int | None = None  # of the queue where it was longest
 
 
 def divide(readings: Readings) -> Division:
@@ -77,6 +81,7 @@ def divide(readings: Readings) -> Division:
                 borrowed=_most([quota.borrowed for quota in quotas]),
                 got=got_of(queue),
                 quotas=quotas,
+                overdrawn_ms=max((quota.overdrawn_ms for quota in quotas), default=None),
             )
         )
     leaves = [queue for queue in readings.queues if not queue.inner]
@@ -87,6 +92,9 @@ def divide(readings: Readings) -> Division:
         satisfaction=min((satisfaction(claim) for claim in totals), default=None),
         borrowed=_most([borrowed(claim) for claim in totals]),
         jain=jain(got) if len(got) > 1 else None,
+        overdrawn_ms=max(
+            (queue.overdrawn_ms for queue in queues if queue.overdrawn_ms is not None), default=None
+        ),
     )
 
 
@@ -114,6 +122,7 @@ def _quota(claim: ClaimReading, length: int) -> QuotaScore:
         wanted_mean=ratio(claim.wanted, length),
         satisfaction=satisfaction(claim),
         borrowed=borrowed(claim),
+        overdrawn_ms=claim.over_ms,
     )
 
 

@@ -117,6 +117,7 @@ class Meter:
             waiting=read_waiting(self.lives, self.now, max(self._most_waiting, still)),
             queues=self.claims.read(at),
             stated=self.claims.stated,
+            overpromised_ms=self.claims.overpromised_ms(at),
             speeds_known=bool(self._offers),
         )
 

@@ -104,6 +104,7 @@ class Readings(msgspec.Struct, frozen=True):
     waiting: Waiting
     queues: tuple[QueueReading, ...] = ()
     stated: bool = False  # whether any queue has a quota
+    overpromised_ms: int | None = None  # the pool had less than the nominals below it; None: there are none
     speeds_known: bool = True  # whether the speed of jobs where they run is known
 
 

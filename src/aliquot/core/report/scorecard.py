@@ -106,6 +106,8 @@ class Scorecard(msgspec.Struct, frozen=True):
     quota_satisfaction: float | None
     borrowed: float | None
     jain: float | None
+    overdrawn_ms: int | None  # the longest that a queue used more than it may; None without quotas
+    overpromised_ms: int | None  # how long the pool had less than the nominals add up to
     goodput: float | None
     mfu: float | None  # no job reports its throughput yet
     evicted: int
@@ -140,6 +142,7 @@ def score(
         **_waste(readings),
         **_times(readings),
         **_fairness(readings.cells, division),
+        "overpromised_ms": readings.overpromised_ms,
         **_stops(readings.cells),
         **_counts(readings.cells),
         "fragmentation": fragmentation,
@@ -226,6 +229,7 @@ def _fairness(cells: Sequence[CellReading], division: Division) -> Parts:
         "quota_satisfaction": division.satisfaction,
         "borrowed": division.borrowed,
         "jain": division.jain,
+        "overdrawn_ms": division.overdrawn_ms,
         "start_by_met": _met(cells, "start"),
         "finish_by_met": _met(cells, "finish"),
     }

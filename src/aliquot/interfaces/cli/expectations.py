@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from aliquot.core.promise import Answer, Crowding, Part, Promise, Term
 from aliquot.core.queueing.outlook import ENOUGH, Expected, Method, Unsaid
+from aliquot.core.queueing.overcommit import Overcommit, overcommit_sentence
 from aliquot.core.units import format_ms
 from aliquot.interfaces.cli.rough import rough, round_off
 
@@ -60,6 +61,11 @@ def crowding_line(crowding: Crowding | None, now: int) -> str:
         f"{rough(now - crowding.since_ms)}; of the waiting jobs with bounds {crowding.at_risk} are at risk "
         f"and {crowding.cannot} cannot be met."
     )
+
+
+def overcommit_line(over: Overcommit) -> str:
+    """`Overcommitted: queue lab uses 6 of cards and may have 4: ...`."""
+    return f"Overcommitted: {overcommit_sentence(over)}."
 
 
 def promise_lines(promise: Promise, moment: Moment) -> Iterator[str]:

@@ -8,7 +8,7 @@ from aliquot.control.views import BudgetView, QueueView, QuotaView
 from aliquot.core.months import format_day
 from aliquot.core.queues import Measure
 from aliquot.core.units import FULL, format_memory
-from aliquot.interfaces.cli.expectations import crowding_line
+from aliquot.interfaces.cli.expectations import crowding_line, overcommit_line
 from aliquot.interfaces.cli.plain import columns, now_ms
 
 
@@ -32,7 +32,8 @@ def queue_lines(queues: Sequence[QueueView]) -> list[str]:
         others += [f"{queue.name}: {_quota_line(quota)}" for quota in queue.quotas[1:]]
         others += [f"{queue.name}: {_budget_line(queue.budget)}"] if queue.budget is not None else []
     crowded = crowding_line(queues[0].crowding if queues else None, now_ms())
-    return [*columns(rows), *others, *([crowded] if crowded else [])]
+    over = dict.fromkeys(over for queue in queues for over in queue.overcommits)
+    return [*columns(rows), *others, *map(overcommit_line, over), *([crowded] if crowded else [])]
 
 
 def _quota_cells(queue: QueueView) -> list[str]:

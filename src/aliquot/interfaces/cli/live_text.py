@@ -166,13 +166,14 @@ def promised_lines(said: LiveExplanation) -> Iterator[str]:
 
 def _outlook_lines(said: LiveExplanation) -> Iterator[str]:
     """Its place in line, when it is expected to start, and what that promises."""
-    from aliquot.interfaces.cli.expectations import expected_line, place_line
+    from aliquot.interfaces.cli.expectations import expected_line, overcommit_line, place_line
 
     if said.position is not None:
         yield place_line(said.position, said.waiting, said.queue, said.queue_position, said.queue_waiting)
     if said.expected is not None and said.wait is not None and said.wait.gate is not Gate.NEVER:
         yield expected_line(said.expected, said.at_ms)
     yield from promised_lines(said)
+    yield from map(overcommit_line, said.overcommits)
 
 
 def _placed(said: LiveExplanation) -> Iterator[str]:

@@ -10,7 +10,7 @@ from aliquot.control.experiments import Explanation
 from aliquot.core.grants import Placement
 from aliquot.core.steps import Gate, Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
-from aliquot.interfaces.cli.expectations import expected_line, place_line, promise_lines
+from aliquot.interfaces.cli.expectations import expected_line, overcommit_line, place_line, promise_lines
 from aliquot.interfaces.cli.gates import GATES, company_line, gate_lines, stopped_line
 
 TIE: Final = 1e-9
@@ -115,6 +115,7 @@ def _waits(explanation: Explanation, wait: Wait) -> Iterator[str]:
         yield "  " + expected_line(explanation.expected, explanation.at_ms)
     if explanation.promise is not None:
         yield from (f"  {line}" for line in promise_lines(explanation.promise, format_ms))
+    yield from (f"  {overcommit_line(over)}" for over in explanation.overcommits)
     for reason in wait.reasons:
         yield f"  {explain_reason(reason)}"
     if wait.reasons:
