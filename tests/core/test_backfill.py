@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from aliquot.core.ids import JobId
 from aliquot.core.room.backfill import (
     Decision,
     Running,
@@ -16,7 +15,7 @@ from aliquot.core.room.backfill import (
 )
 from aliquot.core.room.disciplines import EASY, FIFO, SKIP
 from aliquot.core.room.forward import foresee
-from aliquot.core.room.shadow import FAR, Hold, closed_cards, earliest_start, expected_end
+from aliquot.core.room.shadow import FAR, expected_end
 from aliquot.core.settings import Backfill, Overrun
 
 PARTS = 3
@@ -207,27 +206,6 @@ def test_when_a_running_job_is_expected_to_end(estimate: int | None, now: int, e
 
 def test_the_textbook_expects_an_outrun_job_to_end_in_a_minute() -> None:
     assert expected_end(0, 5, 1000, Overrun(again_milli=0)) == 61_000
-
-
-def test_the_earliest_start_replays_ends_in_order_and_those_of_one_moment_together() -> None:
-    free: list[str] = []
-
-    def seat(need: int) -> str | None:
-        return "".join(free) if len(free) >= need else None
-
-    ends = [(30, JobId("c")), (10, JobId("a")), (30, JobId("b")), (40, JobId("d"))]
-    assert earliest_start(ends, free.append, lambda: seat(2)) == (30, "abc")
-    free.clear()
-    assert earliest_start(ends, free.append, lambda: seat(5)) is None
-    assert earliest_start([], free.append, lambda: seat(0)) is None
-
-
-def test_cards_are_closed_to_those_who_would_still_be_there() -> None:
-    holds = [Hold(3, 0b0011, 200, JobId("head")), Hold(3, 0b1000, 300), Hold(4, 0b1111, 200)]
-    assert closed_cards(holds, 3, 200) == 0
-    assert closed_cards(holds, 3, 201) == 0b0011
-    assert closed_cards(holds, 3, None) == 0b1011
-    assert closed_cards(holds, 5, None) == 0
 
 
 def test_foreseeing_plays_the_passes_forward_without_newcomers() -> None:

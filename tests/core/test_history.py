@@ -47,7 +47,7 @@ def test_a_step_holds_its_run_times_and_longer_ones_are_never_in_a_lower_one(one
 def test_a_guess_is_what_nine_of_ten_did_not_exceed() -> None:
     history = taught(*(number * MINUTE for number in range(1, 11)))
     assert history.guess(a_job("new")) == longest_of(step_of(10 * MINUTE))
-    history.guess_by(500)
+    history = History(500, history.groups)
     assert history.guess(a_job("new")) == longest_of(step_of(6 * MINUTE))
 
 
@@ -62,7 +62,7 @@ def test_the_nearest_group_that_has_seen_enough_speaks() -> None:
     assert history.guess(a_job("x", user="ben", queue="lab", cards=8)) == longest_of(step_of(MINUTE))
     assert history.guess(a_job("x", user="dan", queue="lab", cards=8)) == hour, "the same queue and cards"
     assert history.guess(a_job("x", user="dan", queue="lab", cards=2)) == hour, "the same queue"
-    history.guess_by(500)
+    history = History(500, history.groups)
     assert history.guess(a_job("x", user="dan", queue="other", cards=2)) == two, "anybody"
 
 
@@ -82,8 +82,7 @@ def test_habits_change_and_memory_is_bounded() -> None:
 
 def learning(how: Settings) -> WorldBuilder:
     """A site whose world learns as `how` asks."""
-    site = WorldBuilder()
-    site.world.history.guess_by(how.estimates.learnt_milli)
+    site = WorldBuilder(quantile_milli=how.estimates.learnt_milli)
     return site.nodes(1, 1)
 
 

@@ -98,15 +98,6 @@ def test_only_the_chunk_that_is_written_is_copied() -> None:
     assert ledger.chunks[1] is not second
 
 
-def test_forks_do_not_see_each_other() -> None:
-    ledger = ledger_of()
-    fork = ledger.fork()
-    fork.book(Seat(0, 0b0001, HALF))
-    ledger.book(Seat(0, 0b0010, HALF))
-    assert rows_of(ledger)[0]["idle"] == 0b1101
-    assert rows_of(fork)[0]["idle"] == 0b1110
-
-
 def test_a_wider_machine_widens_every_row_and_changes_none() -> None:
     ledger = ledger_of()
     ledger.book(Seat(0, 0b0001, HALF))

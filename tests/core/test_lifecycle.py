@@ -13,11 +13,12 @@ from aliquot.core.lifecycle import (
     NEWS_OF_OUTCOME,
     STATE_OF_PHASE,
     TABLE,
-    TERMINAL,
     News,
     Phase,
     next_phase,
 )
+
+TERMINAL = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED})
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.core.errors import SpecError
 from aliquot.core.room.serial_parallel import (
-    Task,
     Width,
     choose_width,
-    serial_order,
-    shares_card,
 )
 from aliquot.core.settings import EfficiencyFloor
 
@@ -64,50 +60,3 @@ def test_a_higher_load_never_widens_the_choice(
 ) -> None:
     low, high = sorted((one, two))
     assert choose_width(menu, work, high).cards <= choose_width(menu, work, low).cards
-
-
-@pytest.mark.parametrize(
-    ("tasks", "shared"),
-    [
-        pytest.param([Task(800, 0, 4000), Task(800, 0, 4000)], True, id="together 1.6 of one"),
-        pytest.param([Task(600, 0, 4000), Task(600, 0, 4000)], False, id="1.2 is not enough more"),
-        pytest.param([Task(800, 0, 9000), Task(800, 0, 9000)], False, id="memory does not fit"),
-        pytest.param([Task(700, 750, 4000), Task(900, 0, 4000)], False, id="one falls below its promise"),
-    ],
-)
-def test_a_card_is_shared_only_where_that_gains(tasks: list[Task], shared: bool) -> None:
-    assert shares_card(tasks, 16_000) is shared
-
-
-@given(st.lists(st.integers(1, 10**6), min_size=2, max_size=6), st.integers(1, 999))
-def test_in_turn_is_no_slower_where_sharing_does_not_gain(work: list[int], total_milli: int) -> None:
-    """Sum of ends: shortest first against an even share of a total speed below one card's worth."""
-    ends, clock = 0, 0
-    for at in serial_order(work):
-        clock += work[at]
-        ends += clock
-    together, done, left = 0.0, 0.0, sorted(work)
-    while left:
-        rate = total_milli / 1000 / len(left)
-        done += left[0] / rate
-        together += done
-        left = [rest - left[0] for rest in left[1:]]
-    assert ends <= together + 1e-6
-
-
-@pytest.mark.parametrize(
-    ("widths", "named"),
-    [
-        pytest.param((), "widths", id="no width"),
-        pytest.param((Width(2, 1.0), Width(1, 1.0)), "widths", id="widths that fall"),
-        pytest.param((Width(1, 0.0),), "speed", id="no speed"),
-    ],
-)
-def test_bad_menus_are_refused_by_name(widths: tuple[Width, ...], named: str) -> None:
-    with pytest.raises(SpecError, match=named):
-        choose_width(widths, HOUR, 500)
-
-
-def test_a_floor_without_a_slope_is_refused() -> None:
-    with pytest.raises(SpecError, match="floor"):
-        choose_width(SCALING, HOUR, 500, EfficiencyFloor(low_load_milli=900, high_load_milli=900))

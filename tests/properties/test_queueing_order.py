@@ -15,6 +15,7 @@ from aliquot.core.queueing.quota import Book, fits
 from aliquot.core.queueing.share import share_after
 from aliquot.core.queueing.tree import ROOT, grow_tree
 from aliquot.core.queues import CARDS, Queue, Quota
+from tests.support.build import leaves_of
 
 TREE = grow_tree(
     [
@@ -27,12 +28,12 @@ TREE = grow_tree(
     {CARDS: 12},
 )
 AGING = Aging(10, 3)
-STRICT = TREE.leaves[0]
+STRICT = leaves_of(TREE)[0]
 LEVELS = st.lists(st.integers(0, 3), min_size=len(TREE.names), max_size=len(TREE.names))
 JOBS = st.builds(
     Waiting,
     id=st.integers(0, 30).map(lambda number: JobId(f"j{number}")),
-    leaf=st.sampled_from(TREE.leaves),
+    leaf=st.sampled_from(leaves_of(TREE)),
     charge=st.integers(1, 4).map(lambda cards: ((0, cards),)),
     submitted_ms=st.integers(0, 40),
     seq=st.integers(0, 3),

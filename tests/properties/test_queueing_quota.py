@@ -13,6 +13,7 @@ from aliquot.core.queueing.order import Tier, Waiting, tier_of
 from aliquot.core.queueing.quota import Book, available, fits, overdrawn
 from aliquot.core.queueing.tree import ROOT, UNBOUNDED, QueueTree, grow_tree, leaf_of
 from aliquot.core.queues import CARDS, Queue, Quota
+from tests.support.build import leaves_of
 
 POOL = 16
 LIMITS = st.none() | st.integers(0, 8)
@@ -51,7 +52,7 @@ def test_what_is_admitted_never_exceeds_what_any_node_may_use(
 ) -> None:
     book, running = Book(tree), list[tuple[int, int]]()
     for pick, amount, starts in history:
-        leaf = tree.leaves[pick % len(tree.leaves)]
+        leaf = leaves_of(tree)[pick % len(leaves_of(tree))]
         if starts and fits(book, leaf, ((0, amount),)):
             book.add(leaf, ((0, amount),))
             running.append((leaf, amount))
@@ -84,7 +85,7 @@ def test_available_is_the_most_that_fits_and_never_beyond_reach(
 ) -> None:
     book = Book(tree)
     for pick, amount in history:
-        leaf = tree.leaves[pick % len(tree.leaves)]
+        leaf = leaves_of(tree)[pick % len(leaves_of(tree))]
         most = available(book, leaf, 0)
         assert 0 <= most <= tree.reach[leaf][0] <= UNBOUNDED
         assert not fits(book, leaf, ((0, most + 1),))
@@ -98,9 +99,9 @@ def test_what_a_queue_keeps_is_there_whatever_others_do(
 ) -> None:
     book = Book(tree)
     promised = sum(tree.entitled[child][0] for child in tree.children[ROOT][:-1])
-    owner = next((leaf for leaf in tree.leaves if tree.kept[leaf][0]), None)
+    owner = next((leaf for leaf in leaves_of(tree) if tree.kept[leaf][0]), None)
     for pick, amount in history:
-        leaf = tree.leaves[pick % len(tree.leaves)]
+        leaf = leaves_of(tree)[pick % len(leaves_of(tree))]
         if leaf != owner and fits(book, leaf, ((0, amount),)):
             book.add(leaf, ((0, amount),))
     if owner is not None and promised <= POOL:
@@ -112,7 +113,7 @@ def test_what_a_queue_keeps_is_there_whatever_others_do(
 def test_a_queue_within_its_nominal_gets_it_in_finite_time(tree: QueueTree, width: int) -> None:
     """Borrowers always want more; what an owner waits for is held, so it starts once enough has ended."""
     promised = sum(tree.entitled[child][0] for child in tree.children[ROOT][:-1])
-    owners = [leaf for leaf in tree.leaves if tree.entitled[leaf][0] >= width]
+    owners = [leaf for leaf in leaves_of(tree) if tree.entitled[leaf][0] >= width]
     if promised > POOL or not owners:
         return
     book, owner, lineup = Book(tree), owners[0], Lineup(tree)
@@ -121,7 +122,7 @@ def test_a_queue_within_its_nominal_gets_it_in_finite_time(tree: QueueTree, widt
         for leaf, amount, _ in [entry for entry in running if entry[2] <= turn]:
             book.remove(leaf, ((0, amount),))
         running = [entry for entry in running if entry[2] > turn]
-        for leaf in tree.leaves:
+        for leaf in leaves_of(tree):
             if turn == 0 and leaf == owner:
                 continue
             for number in range(POOL):

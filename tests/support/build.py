@@ -12,6 +12,7 @@ from aliquot.core.grants import NOTHING, Placement
 from aliquot.core.ids import CardId, JobId, NodeId, SiteId
 from aliquot.core.inventory import Card, CardModel, Node, Numa, Profile
 from aliquot.core.jobs import Job, Link, Request
+from aliquot.core.queueing.tree import QueueTree
 from aliquot.core.settings import Settings
 from aliquot.core.slices import Ask, Cut, Vector
 from aliquot.core.speed import SpeedTable
@@ -32,6 +33,11 @@ def node_id(name: str, site: str = "") -> NodeId:
 def card_id(node: str, slot: int) -> CardId:
     """The UUID that `a_node` gives the card in `slot`."""
     return CardId(f"{node}-g{slot}")
+
+
+def leaves_of(tree: QueueTree) -> list[int]:
+    """The nodes that hold jobs."""
+    return [node for node, below in enumerate(tree.children) if not below]
 
 
 def a_node(

@@ -46,12 +46,12 @@ from tests.support.same import rows_of
 class WorldBuilder:
     """A world, the time, and every event so far. Invariants are checked after each of them."""
 
-    def __init__(self, *, window: int = 2000) -> None:
-        self.world = World(window=window)
+    def __init__(self, *, window: int = 2000, quantile_milli: int = 0) -> None:
+        self._made = {"window": window, "quantile_milli": quantile_milli}
+        self.world = World(**self._made)
         self.events: list[Event] = []
         self.at = 0
         self.verdict = Verdict(())
-        self._window = window
 
     # --- what happens ----------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class WorldBuilder:
 
     def rebuilt(self) -> World:
         """A second world from the same events."""
-        world = World(window=self._window)
+        world = World(**self._made)
         world.apply_all(self.events)
         return world
 

@@ -19,7 +19,6 @@ COMPUTE: Final = 0
 MEMORY: Final = 1
 BANDWIDTH: Final = 2
 DIMS: Final = 3
-DIM_NAMES: Final = ("compute", "memory", "bandwidth")
 MAX_CARDS: Final = 16
 MAX_NUMA: Final = 8
 MAX_EDGES: Final = 8

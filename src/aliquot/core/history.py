@@ -51,10 +51,6 @@ class History:
         """All that is known, longest unheard of first: what an image keeps."""
         return tuple(self._runs.items())
 
-    def guess_by(self, quantile_milli: int) -> None:
-        """Another quantile counts from now on; 0: nothing is learnt or guessed."""
-        self.quantile_milli = quantile_milli
-
     def learn(self, job: Job, ran_ms: int) -> None:
         """`job` ran `ran_ms` to its end, without having been stopped in between."""
         if not self.quantile_milli:

@@ -39,10 +39,6 @@ class Ledger:
         self._owned.clear()
         self.chunks[:] = handles
 
-    def fork(self) -> Ledger:
-        """A second ledger that starts equal; writes to either do not show in the other."""
-        return Ledger(self.cards, self.snapshot(), self.rows)
-
     def add_row(self) -> int:
         """One more row, absent until it is written."""
         if self.rows == len(self.chunks) * CHUNK:

@@ -39,7 +39,6 @@ class News(Enum):
     __hash__ = object.__hash__
 
 
-TERMINAL: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED})
 HOLDING: Final = frozenset({Phase.STARTING, Phase.RUNNING, Phase.STOPPING})
 
 STATE_OF_PHASE: Final = {

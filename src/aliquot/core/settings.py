@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from aliquot.core.ids import JobId
 from aliquot.core.queues import Discipline, Queue, priority_of
 from aliquot.core.slices import SliceClass
 
@@ -24,7 +23,6 @@ __all__ = [
     "Estimating",
     "Idling",
     "MixSource",
-    "Movable",
     "Objectives",
     "Order",
     "Overrun",
@@ -251,11 +249,3 @@ class Settings(msgspec.Struct, frozen=True):
     def queue_priority(self, name: str) -> int:
         """Priority of the queue `name`, its own or from above; 0 where none is configured."""
         return priority_of(name, {queue.name: queue for queue in self.queues})
-
-
-class Movable(msgspec.Struct, frozen=True):
-    """One grant that policy allows to move: job, and its row and card now."""
-
-    job: JobId
-    row: int
-    card: int

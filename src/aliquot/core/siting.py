@@ -133,19 +133,6 @@ class Desk:
         self.book(seat)
         return Seated(seat, choice.loss, terms_of(choice))
 
-    def seat_elsewhere(self, request: Request, barred: int) -> Seated | None:
-        """As `seat`, on another row than `barred` and on none that is wholly idle."""
-        option, shape = self.memo.options(request)[0]
-        choice = self.placer.choose(shape, barred)
-        if choice is None:
-            return None
-        chunk, place = self.draft.ledger.readable(choice.row)
-        if int(chunk.idle[place]) == int(chunk.usable[place]):
-            return None
-        seat = self.seat_at(option, shape, choice.row, choice.mask)
-        self.book(seat)
-        return Seated(seat, choice.loss, terms_of(choice))
-
     def book(self, seat: Seat) -> None:
         """Take `seat` on the draft and show it to the scorers."""
         self.draft.book(seat)

@@ -69,11 +69,6 @@ class QueueTree(NamedTuple):
     priority: tuple[int, ...]
     discipline: tuple[Discipline | None, ...]
 
-    @property
-    def leaves(self) -> list[int]:
-        """The nodes that hold jobs."""
-        return [node for node, below in enumerate(self.children) if not below]
-
 
 def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> QueueTree:
     """Compile `queues` over a pool of `capacity`; a resource the pool cannot count is unbounded there.

@@ -89,25 +89,6 @@ def worth_of_speed(jobs: Candidates, sharing: Sharing, rules: ColocateRules) -> 
     return found
 
 
-def total_value(
-    groups: Groups,
-    jobs: Candidates,
-    sharing: Sharing,
-    rules: ColocateRules = ColocateRules(),  # noqa: B008 - a frozen value
-) -> float:
-    """What `colocate` raises: the sum of speeds relative to running alone, times their values."""
-    value = worth_of_speed(jobs, sharing, rules)
-    empty = sharing.alone.shape[1]
-    total = 0.0
-    for members, width in zip(groups.members, groups.width, strict=True):
-        kinds = [int(jobs.kind[job]) if job >= 0 else empty for job in members]
-        period = sharing.period[(width, *kinds)]
-        total += sum(
-            value[job] * sharing.alone[width, jobs.kind[job]] / period for job in members if job >= 0
-        )
-    return float(total)
-
-
 def _find_price(
     jobs: Candidates, sharing: Sharing, capacity: int, rules: ColocateRules, value: F64, line: I64
 ) -> Groups:

@@ -1,9 +1,8 @@
-"""Wide or narrow, together or one after the other: the two choices between parallel and serial.
+"""Wide or narrow: how parallel one job runs. Whether jobs run together on cards is `colocate`'s matter.
 
 A job that may run with several widths gets the one that ends soonest, but a width must use its cards well
 enough: the floor on speed per card rises with load, since cards spent on little speed-up are cards taken from
-those who wait. Several small tasks share a card only where together they get through more than one after the
-other would, their memory fits, and nobody falls below the speed he was promised.
+those who wait.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from typing import NamedTuple
 from aliquot.core.errors import SpecError
 from aliquot.core.settings import EfficiencyFloor
 
-FULL_MILLI = 1000
-
 
 class Width(NamedTuple):
     """A width that a job may run with: `wait_ms` until that many cards are free, and its speed (any unit)."""
@@ -24,14 +21,6 @@ class Width(NamedTuple):
     cards: int
     speed: float
     wait_ms: int = 0
-
-
-class Task(NamedTuple):
-    """A small task: its speed beside the others of the set, the least it was promised, and its memory."""
-
-    speed_milli: int
-    floor_milli: int
-    memory_mib: int
 
 
 def choose_width(
@@ -54,18 +43,6 @@ def choose_width(
             break
         open_widths.append(width)
     return min(open_widths, key=lambda width: (width.wait_ms + work / width.speed, width.cards))
-
-
-def shares_card(tasks: Sequence[Task], card_mib: int, gain_milli: int = 250) -> bool:
-    """Whether `tasks` run on one card at once: together at least `gain_milli` more than one card's worth."""
-    fits = sum(task.memory_mib for task in tasks) <= card_mib
-    kept = all(task.speed_milli >= task.floor_milli for task in tasks)
-    return fits and kept and sum(task.speed_milli for task in tasks) >= FULL_MILLI + gain_milli
-
-
-def serial_order(work_ms: Sequence[int]) -> tuple[int, ...]:
-    """Who goes first when tasks run one after the other: the shortest; equal ones as given."""
-    return tuple(sorted(range(len(work_ms)), key=lambda at: (work_ms[at], at)))
 
 
 def _check(widths: Sequence[Width], floor: EfficiencyFloor) -> None:
