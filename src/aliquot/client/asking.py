@@ -10,15 +10,17 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from aliquot.client.wire import Answer, Wire, WireError
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.words import is_name, quoted
 from aliquot.core.errors import AliquotError, NotFoundError, SpecError
 
 PATIENCE_S: Final = 30.0
+_TYPES: Final = frozenset({"application/json", "application/octet-stream"})
 _KINDS: Final[dict[int, type[AliquotError]]] = {
     403: ForbiddenError,
     404: NotFoundError,
@@ -61,8 +63,13 @@ class Asking:
                 answer = self._speak(None, method, target, body, timeout)
             except (OSError, WireError) as last:
                 raise UnavailableError(self._describe(last)) from last
-        if answer.status >= 400:
+        if not 200 <= answer.status < 300:
             raise _error_of(answer.status, answer.body)
+        kind = answer.headers.get("content-type", "")
+        if kind not in _TYPES:
+            raise UnavailableError(
+                f"{self.path} is no service of Aliquot: it answers with {kind or 'no type'}"
+            )
         return answer.body, answer.headers
 
     def _speak(
@@ -95,6 +102,13 @@ def with_query(path: str, query: Mapping[str, Any]) -> str:
         if value is not None
     }
     return f"{path}?{urlencode(said)}" if said else path
+
+
+def part_of(path: str, name: str, field: str, hint: str) -> str:
+    """`path` with `name` behind it. Raises SpecError that names `field` where no thing can have that name."""
+    if not is_name(name):
+        raise SpecError(f"{quoted(name)} cannot be right", field=field, value=name, hint=hint)
+    return f"{path}/{quote(name, safe='')}"
 
 
 def _error_of(status: int, body: bytes) -> AliquotError:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
-from aliquot.client.asking import PATIENCE_S, Asking, with_query
+from aliquot.client.asking import PATIENCE_S, Asking, part_of, with_query
+from aliquot.control.decode import decoded
 from aliquot.control.live import OutputPiece
 from aliquot.control.views import (
     Accepted,
@@ -89,9 +89,9 @@ class Client(Asking):
             detail = self.job(job, phase=detail.job.phase, timeout=PATIENCE_S)
         return detail
 
-    def cancel(self, job: str) -> None:
-        """Give a job up; of a large array that takes a while to record."""
-        self.ask("POST", f"{_at(job)}/cancel", b"", CANCEL_S)
+    def cancel(self, job: str, *, now: bool = False) -> None:
+        """Give a job up; of a large array that takes a while to record. `now`: what runs has no grace."""
+        self.ask("POST", with_query(f"{_at(job)}/cancel", {"now": now or None}), b"", CANCEL_S)
 
     def signal(self, job: str, number: int) -> bool:
         """Send a signal to its processes; False where none runs."""
@@ -137,7 +137,7 @@ class Client(Asking):
     def apply(self, configuration: Configuration) -> InForce:
         """Have it go by other documents from now on; done once they are on the disk."""
         body, _ = self.ask("PUT", "/v1/rules", msgspec.json.encode(configuration), 0, again=True)
-        return msgspec.json.decode(body, type=InForce)
+        return decoded(body, InForce)
 
     def reservations(self) -> list[ReservationView]:
         """Cards that are closed for a time, now or later."""
@@ -149,19 +149,21 @@ class Client(Asking):
 
     def unreserve(self, name: str) -> None:
         """Take a reservation back."""
-        self.ask("DELETE", f"/v1/reservations/{quote(name, safe='')}", None, 0)
+        at = part_of("/v1/reservations", name, "name", "as 'aliquot reservations' lists them")
+        self.ask("DELETE", at, None, 0)
 
     def drain(self, node: str, *, drained: bool = True) -> None:
         """No new work for a node, or work again; a card's UUID or number: work again."""
-        self._post(f"/v1/nodes/{quote(node, safe='')}/drain", {"drained": drained}, Done)
+        at = part_of("/v1/nodes", node, "node", "as 'aliquot gpus' lists nodes and cards")
+        self._post(f"{at}/drain", {"drained": drained}, Done)
 
     def _get(self, path: str, kind: type[_T], **query: Any) -> _T:
-        return msgspec.json.decode(self.read(path, **query), type=kind)
+        return decoded(self.read(path, **query), kind)
 
     def _post(self, path: str, value: object, kind: type[_T], *, again: bool = False) -> _T:
         said = msgspec.json.encode(value) if value is not None else b""
         body, _ = self.ask("POST", path, said, 0, again=again)
-        return msgspec.json.decode(body, type=kind)
+        return decoded(body, kind)
 
 
 def _keyed(asked: Submission) -> Submission:
@@ -169,4 +171,4 @@ def _keyed(asked: Submission) -> Submission:
 
 
 def _at(job: str) -> str:
-    return f"/v1/jobs/{quote(job, safe='')}"
+    return part_of("/v1/jobs", job, "ID", "such as 12 or 12_0, as 'aliquot jobs' lists them")

@@ -34,6 +34,7 @@ from aliquot.control.views import (
     ReservationView,
 )
 from aliquot.control.watching import Watch
+from aliquot.control.words import quoted
 from aliquot.core.errors import NotFoundError
 from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.lifecycle import Phase
@@ -130,7 +131,7 @@ class Books:
         array = list(self.chronicle.arrays.get(job, ()))
         if array:
             raise NotFoundError(f"{job} is an array; its jobs are {array[0]} to {array[-1]}")
-        raise NotFoundError(f"no job {job!r}; 'aliquot jobs' lists those there are")
+        raise NotFoundError(f"no job {quoted(job)}; 'aliquot jobs' lists those there are")
 
     def lives(self, job: str) -> list[Life]:
         """The life of a job, or of all of an array, or NotFoundError."""
@@ -156,11 +157,11 @@ class Books:
         cards = [card.uuid for record in nodes.values() for card in record.node.cards]
         if name in cards:
             return CardId(name)
-        if name.isdigit() and len(nodes) == 1 and int(name) < len(cards):
-            return cards[int(name)]
+        if len(nodes) == 1 and (at := {str(number): card for number, card in enumerate(cards)}.get(name)):
+            return at
         there = ", ".join(sorted(str(node) for node in nodes))
         raise NotFoundError(
-            f"no node or card {name!r}; there is {there or 'none'}, 'aliquot gpus' lists cards"
+            f"no node or card {quoted(name)}; there is {there or 'none'}, 'aliquot gpus' lists cards"
         )
 
     def is_admin(self, caller: Caller) -> bool:

@@ -78,8 +78,8 @@ class Remote(Protocol):
         """One job; with `phase`, once its phase is another or after `timeout` seconds (60 at most)."""
         ...
 
-    def cancel(self, job: str) -> None:
-        """Give a job up."""
+    def cancel(self, job: str, *, now: bool = False) -> None:
+        """Give a job up; `now`: what runs has no grace."""
         ...
 
     def signal(self, job: str, number: int) -> bool:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from aliquot.control.errors import ConflictError
 from aliquot.control.parts import Rules
 from aliquot.control.views import ReservationView, ReservedPart
+from aliquot.control.words import quoted
 from aliquot.core.errors import NotFoundError
 from aliquot.core.events import WindowCancelled, WindowMade
 from aliquot.core.windows import Closure, Window, check_window
@@ -60,7 +61,7 @@ def without_window(rules: Rules, name: str, now: int) -> Rules:
             f"reservation {name!r} is one of the documents; take it out of them, then 'aliquot apply FILE...'"
         )
     if all(window.name != name for window in left.configuration.reserved):
-        raise NotFoundError(f"no reservation {name!r}; 'aliquot reservations' lists those there are")
+        raise NotFoundError(f"no reservation {quoted(name)}; 'aliquot reservations' lists those there are")
     return _holding(left, [window for window in left.configuration.reserved if window.name != name])
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from aliquot.control.decode import decoded
+
 
 class StartRow(msgspec.Struct, frozen=True, gc=False):
     """When a waiting job is expected to start, a part of `core.queueing.outlook.Expected`."""
@@ -44,9 +46,6 @@ class JobRow(msgspec.Struct, frozen=True, gc=False):
     resizing: ResizeRow | None = None
 
 
-_DECODER = msgspec.json.Decoder(list[JobRow])
-
-
 def decode_rows(body: bytes) -> list[JobRow]:
-    """The rows of `GET /v1/jobs`. Raises msgspec.MsgspecError."""
-    return _DECODER.decode(body)
+    """The rows of `GET /v1/jobs`. Raises UnavailableError."""
+    return decoded(body, list[JobRow])

@@ -28,7 +28,7 @@ from aliquot.control.keys import Keys, digest_of
 from aliquot.control.looking import Lookout
 from aliquot.control.loop import Loop
 from aliquot.control.parts import Parts, Rules
-from aliquot.control.quotas import lost_queues
+from aliquot.control.quotas import notes_on_queues
 from aliquot.control.reserving import changes_of, wanted_by, with_window, without_window
 from aliquot.control.room import Room
 from aliquot.control.views import Caller, Configuration, InForce, LiveExplanation, Reservation, Submission
@@ -91,6 +91,8 @@ class Service(Books):
             if record is None or record.node != node or not record.up:
                 self.parts.machine.tell(NodeJoined(0, node))
         self._keep_windows()
+        for note in notes_on_queues(self.frozen, self.rules.settings):
+            self.say(note)
         self.lookout.start()
         self._thread.start()
         if self.parts.eyes is not None:
@@ -152,13 +154,13 @@ class Service(Books):
         )
         return Submitted(jobs, encode_kept(kept), wanted.indices)
 
-    def cancel(self, caller: Caller, job: str) -> Future[JobId]:
-        """Give a job, or all of an array, up; done once that is on the disk.
+    def cancel(self, caller: Caller, job: str, *, at_once: bool = False) -> Future[JobId]:
+        """Give a job, or all of an array, up; done once that is on the disk. `at_once`: without a grace.
 
         Raises NotFound-, Forbidden-, ConflictError.
         """
         living = self._living(caller, job)
-        return self.intake.tell_apart([JobCancelled(0, life.job.id) for life in living])
+        return self.intake.tell_apart([JobCancelled(0, life.job.id, at_once=at_once) for life in living])
 
     def signal(self, caller: Caller, job: str, number: int) -> Future[bool]:
         """Send a signal to the processes of a running job, or of an array; False where none runs."""
@@ -335,7 +337,7 @@ class Service(Books):
         self.frozen = self.loop.world.freeze()
         self._keep_windows()
         self.lookout.go_by(rules.settings)
-        for note in (*rules.notes, *lost_queues(self.frozen, rules.settings)):
+        for note in (*rules.notes, *notes_on_queues(self.frozen, rules.settings)):
             self.say(note)
         self.parts.machine.tell()  # who waits may start under these
         return self.in_force()

@@ -75,10 +75,14 @@ class JobSubmitted(Record, frozen=True):
 
 
 class JobCancelled(Record, frozen=True):
-    """Its owner gave a job up; or nobody did, and `reason` says why it can never start."""
+    """Its owner gave a job up; or nobody did, and `reason` says why it can never start.
+
+    `at_once`: what runs is killed, and has no time to end by itself; said later, it hurries an end under way.
+    """
 
     job: JobId
     reason: str = ""
+    at_once: bool = False
 
 
 class Granted(Record, frozen=True):

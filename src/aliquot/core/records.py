@@ -28,6 +28,7 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     phase: Phase = Phase.PENDING
     attempt: int = 1
     cancelled: bool = False
+    at_once: bool = False  # cancelled, without a grace
     since_ms: int = 0
     not_before_ms: int = 0
     refusals: int = 0

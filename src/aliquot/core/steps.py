@@ -201,7 +201,7 @@ class Kill(msgspec.Struct, frozen=True):
     """End the processes of an attempt. Derived from a recorded intent, so it may be repeated.
 
     After a warning they have `grace_ms` to save what they can; 0: the engine's own grace for cancelled jobs.
-    `evicted` for others, or `resized`: to go on at another width at once.
+    `evicted` for others, or `resized`: to go on at another width at once. `at_once`: without any warning.
     """
 
     job: JobId
@@ -209,6 +209,7 @@ class Kill(msgspec.Struct, frozen=True):
     grace_ms: int = 0
     evicted: bool = False
     resized: bool = False
+    at_once: bool = False
 
 
 class Start(msgspec.Struct, frozen=True):

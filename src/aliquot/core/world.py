@@ -135,8 +135,8 @@ class World(Holdings):
                 placements = tuple(grant.placement for grant in self.grants[job_id])
                 steps.append(Start(job_id, record.attempt, placements, record.spared))
             else:
-                evicted, resized = record.evicting is not None, record.resizing is not None
-                steps.append(Kill(job_id, record.attempt, record.grace_ms, evicted, resized))
+                how = record.evicting is not None, record.resizing is not None, record.at_once
+                steps.append(Kill(job_id, record.attempt, record.grace_ms, *how))
         for job_id in self._owed_sizes:
             placements = tuple(grant.placement for grant in self.grants[job_id])
             steps.append(Resize(job_id, self.jobs[job_id].attempt, placements))
@@ -162,10 +162,12 @@ class World(Holdings):
         self._note_wants(job.id, event.at)
 
     def _cancelled(self, event: JobCancelled) -> None:
-        record = self.jobs.get(event.job)
-        if record is not None:
-            self.jobs = self.jobs.set(event.job, replace(record, cancelled=True))
+        if (record := self.jobs.get(event.job)) is not None:
+            at_once = record.at_once or event.at_once
+            self.jobs = self.jobs.set(event.job, replace(record, cancelled=True, at_once=at_once))
             self._turn(event.job, record.attempt, News.CANCELLED, event.at)
+            if event.at_once and record.phase is Phase.STOPPING:
+                self._owed[event.job] = None  # its end is under way, and not quick enough any more
 
     def _granted(self, event: Granted) -> None:
         record = self.jobs.get(event.job)
@@ -340,8 +342,7 @@ class World(Holdings):
 
     def _let_go(self, freed: Freed) -> None:
         """One edge less for a waiting job, or one that never comes true."""
-        record = self.jobs.get(freed.job)
-        if record is None:
+        if (record := self.jobs.get(freed.job)) is None:
             return
         if freed.doomed:
             record = replace(record, doomed=freed.edge.on)

@@ -59,6 +59,8 @@ class LocalCluster:
                     self.launcher.start(step.job, step.attempt, step.placements, step.spared)
                 case Kill(evicted=True):
                     self.launcher.evict(step.job, step.attempt, step.grace_ms)
+                case Kill(at_once=True):
+                    self.launcher.stop(step.job, step.attempt, before="kill cancelled\n")
                 case Kill(resized=True):
                     self.launcher.evict(step.job, step.attempt, step.grace_ms, "resized")
                 case Kill():

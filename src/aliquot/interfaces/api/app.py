@@ -16,6 +16,7 @@ from starlette.routing import Route as Path
 
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.views import Caller, Mistake
+from aliquot.control.words import LONGEST_NAME, quoted, shortened
 from aliquot.core.errors import AliquotError, DocumentError, NotFoundError, SpecError, TemporaryError
 from aliquot.interfaces.api.openapi import describe_api
 from aliquot.interfaces.api.output import Chunk
@@ -47,10 +48,12 @@ def make_app(desk: Desk) -> Starlette:
 
     paths = [Path(route.path, partial(_answer, desk, route), methods=[route.method]) for route in ROUTES]
     paths.append(Path("/openapi.json", describe, methods=["GET"]))
-    return Starlette(
+    app = Starlette(
         routes=paths,
         exception_handlers={HTTPException: _refuse_http, AliquotError: _refuse, Exception: _fail},
     )
+    app.router.redirect_slashes = False  # nothing is done for whoever left a name out
+    return app
 
 
 async def _answer(desk: Desk, route: Route, request: Request) -> Response:
@@ -100,8 +103,16 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 async def _refuse_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    hint = "see /openapi.json" if error.status_code in {404, 405} else ""
-    return _mistake(error.status_code, Mistake(error.detail, field=request.url.path, hint=hint))
+    path, hint = request.url.path, ""
+    said = error.detail
+    if error.status_code in {404, 405}:
+        hint = "see /openapi.json"
+        said = (
+            f"nothing is at {quoted(path)}"
+            if error.status_code == 404
+            else f"{quoted(path)} takes no {request.method}"
+        )
+    return _mistake(error.status_code, Mistake(said, field=shortened(path, LONGEST_NAME), hint=hint))
 
 
 async def _fail(request: Request, error: Exception) -> Response:

@@ -76,6 +76,12 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout: _Patience = 0.0
 
 
+class Cancelling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`now`: what runs is killed at once, and has no grace; also where its end is under way."""
+
+    now: bool = False
+
+
 class Signal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A signal by number."""
 
@@ -163,7 +169,8 @@ async def _job(desk: Desk, call: Call) -> JobDetail:
 
 
 async def _cancel(desk: Desk, call: Call) -> Done:
-    await asyncio.wrap_future(desk.service.cancel(call.caller, call.path["job"]))
+    query: Cancelling = call.query
+    await asyncio.wrap_future(desk.service.cancel(call.caller, call.path["job"], at_once=query.now))
     return Done()
 
 
@@ -259,7 +266,7 @@ ROUTES: Final = (
     ),
     Route("GET", "/v1/jobs", _jobs, "Jobs in order of submission.", list[JobSummary], Listing),
     Route("GET", "/v1/jobs/{job}", _job, "One job, now or once its phase changes.", JobDetail, Looking),
-    Route("POST", "/v1/jobs/{job}/cancel", _cancel, "Give a job up.", Done),
+    Route("POST", "/v1/jobs/{job}/cancel", _cancel, "Give a job up.", Done, Cancelling),
     Route(
         "POST", "/v1/jobs/{job}/signal", _signal, "Send a signal; done is false where nothing runs.", Done,
         body=Signal,

@@ -89,7 +89,9 @@ def _know_shells() -> None:
 
 
 def _complain(message: str) -> int:
-    typer.echo(f"aliquot: error: {message}", err=True)
+    from aliquot.interfaces.cli.plain import complain
+
+    complain(message)
     return BAD_INPUT
 
 

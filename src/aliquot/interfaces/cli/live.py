@@ -33,6 +33,7 @@ from aliquot.interfaces.cli.live_options import (
     MemoryOption,
     MineFlag,
     NameOption,
+    NowFlag,
     PriorityOption,
     QueueOption,
     RetriesOption,
@@ -116,9 +117,10 @@ def _start(remote: Remote, wanted: Submission, *, detach: bool, is_array: bool) 
 def say_outlook(told: Accepted) -> None:
     """On standard error: what is known of a job that was just accepted, where that is worth a line."""
     from aliquot.interfaces.cli.live_text import accepted_lines
+    from aliquot.interfaces.cli.plain import say
 
     for line in accepted_lines(told):
-        typer.echo(line, err=True)
+        say(line)
 
 
 def add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
@@ -214,12 +216,16 @@ def add_logs(app: typer.Typer, live: Callable[[], Live]) -> None:
 def add_cancel(app: typer.Typer, live: Callable[[], Live]) -> None:
     """`cancel`: several at once."""
 
-    @app.command(cls=Command, epilog=examples("aliquot cancel 12 13"))
-    def cancel(ids: IdsArgument, socket: SocketOption = None) -> None:
-        """Give jobs, or whole arrays, up: what runs is ended, with TERM first, and KILL after its grace."""
+    @app.command(cls=Command, epilog=examples("aliquot cancel 12 13", "aliquot cancel --now 12"))
+    def cancel(ids: IdsArgument, now: NowFlag = False, socket: SocketOption = None) -> None:
+        """Give jobs, or whole arrays, up: what runs is ended, with TERM first, and KILL after its grace.
+
+        What can't be given up is named, and the exit code is then 2; the others are all the same.
+        """
+        from aliquot.interfaces.cli.several import do_each
+
         remote = live().connect(socket)
-        for job in ids:
-            remote.cancel(job)
+        raise typer.Exit(do_each(ids, lambda job: remote.cancel(job, now=now)))
 
 
 def add_wait(app: typer.Typer, live: Callable[[], Live]) -> None:
@@ -227,7 +233,10 @@ def add_wait(app: typer.Typer, live: Callable[[], Live]) -> None:
 
     @app.command(cls=Command, epilog=examples("aliquot wait 12 && echo done"))
     def wait(ids: IdsArgument, socket: SocketOption = None) -> None:
-        """Wait until jobs are over; the exit code is that of the first that failed, or 0."""
+        """Wait until jobs are over; the exit code is that of the first that failed, or 0.
+
+        Of a job that is not there the exit code is 2; the others are waited for all the same.
+        """
         from aliquot.interfaces.cli.live_run import wait_for
 
         raise typer.Exit(wait_for(live().connect(socket), ids))

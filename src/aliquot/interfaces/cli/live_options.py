@@ -226,6 +226,12 @@ DetachFlag = Annotated[
 ]
 AllFlag = Annotated[bool, typer.Option("--all", "-a", help="Those that are over too.")]
 MineFlag = Annotated[bool, typer.Option("--mine", "-m", help="Only your own.")]
+NowFlag = Annotated[
+    bool,
+    typer.Option(
+        "--now", help="KILL what runs at once, without TERM and its grace; again for one that ends."
+    ),
+]
 FollowFlag = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")]
 EveryOption = Annotated[
     float, typer.Option("--every", min=0.2, metavar="SECONDS", help="How often to look anew.")
@@ -251,16 +257,16 @@ IdArgument = Annotated[
     str, typer.Argument(metavar="ID", show_default=False, help="A job's id, as submit prints it.")
 ]
 IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", show_default=False, help="Ids of jobs.")]
-NodeArgument = Annotated[
-    str | None,
-    typer.Argument(metavar="[NODE]", show_default=False, help="A node's name; if absent, all."),
+NodesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NODE]...", show_default=False, help="Names of nodes; if absent, all."),
 ]
-PlaceArgument = Annotated[
-    str | None,
+PlacesArgument = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="[NODE|CARD]",
+        metavar="[NODE|CARD]...",
         show_default=False,
-        help="A node's name, or a card's UUID or number; if absent, all nodes.",
+        help="Names of nodes, UUIDs or numbers of cards; if absent, all nodes.",
     ),
 ]
 JobFiles = Annotated[

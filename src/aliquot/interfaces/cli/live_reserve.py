@@ -19,6 +19,9 @@ WHEN, WHAT, WHO = "When", "What is closed", "Who is let in"
 ReservationArgument = Annotated[
     str, typer.Argument(metavar="NAME", show_default=False, help="A name to know it by.")
 ]
+ReservationsArgument = Annotated[
+    list[str], typer.Argument(metavar="NAME...", show_default=False, help="As 'reservations' lists them.")
+]
 StartOption = Annotated[
     str,
     typer.Option(
@@ -149,9 +152,11 @@ def add_unreserve(app: typer.Typer, live: Callable[[], Live]) -> None:
     """`unreserve`: one less."""
 
     @app.command(cls=Command, epilog=examples("aliquot unreserve new-driver"))
-    def unreserve(name: ReservationArgument, socket: SocketOption = None) -> None:
-        """Take a reservation back: its cards are open to all again at once.
+    def unreserve(names: ReservationsArgument, socket: SocketOption = None) -> None:
+        """Take reservations back: their cards are open to all again at once.
 
         One that documents say is taken out of them, and they are applied again.
         """
-        live().connect(socket).unreserve(name)
+        from aliquot.interfaces.cli.several import do_each
+
+        raise typer.Exit(do_each(names, live().connect(socket).unreserve))

@@ -14,8 +14,6 @@ from functools import partial
 from types import FrameType
 from typing import Final, TypeVar
 
-import typer
-
 from aliquot.control.errors import UnavailableError
 from aliquot.control.live import OutputPiece, Remote
 from aliquot.control.views import JobDetail, JobSummary
@@ -23,6 +21,8 @@ from aliquot.core.errors import AliquotError
 from aliquot.interfaces.cli.job_rows import counts_of
 from aliquot.interfaces.cli.live_asks import tasks_of
 from aliquot.interfaces.cli.live_text import WHEN, waiting_line
+from aliquot.interfaces.cli.plain import say
+from aliquot.interfaces.cli.several import do_each
 
 POLL_S: Final = 20.0
 AWAY_S: Final = 60.0
@@ -52,7 +52,7 @@ def run_job(remote: Remote, job: str) -> int:
     code = exit_code(detail)
     said = ending_line(detail)
     if said:
-        typer.echo(said, err=True)
+        say(said)
     return code
 
 
@@ -64,7 +64,7 @@ def run_array(remote: Remote, array: str) -> int:
             (row,) = _patiently(lambda: remote.jobs(array=array, fold=True))
             line = f"array {array}: {counts_of(row)}"
             if line != said:
-                typer.echo(line, err=True)
+                say(line)
                 said = line
             if row.over_ms is not None:
                 break
@@ -119,8 +119,9 @@ def _print_all(remote: Remote, job: str, size: int, *, follow: bool) -> None:
 
 def wait_for(remote: Remote, jobs: Sequence[str]) -> int:
     """Until all, jobs and arrays, are over; the exit code of the first that failed, or 0."""
-    codes = [_await_code(remote, job) for job in jobs]
-    return next((code for code in codes if code), 0)
+    codes: list[int] = []
+    missed = do_each(jobs, lambda job: codes.append(_await_code(remote, job)))
+    return next((code for code in codes if code), missed)
 
 
 def exit_code(detail: JobDetail) -> int:
@@ -173,7 +174,7 @@ def _await_turn(remote: Remote, job: str) -> None:
     while detail.job.phase == PENDING:
         line = _patiently(lambda: waiting_line(remote.explain(job)))
         if line and line.partition(WHEN)[0] != said:
-            typer.echo(line, err=True)
+            say(line)
             said = line.partition(WHEN)[0]  # when it starts is another with every look
         detail = _patiently(lambda: remote.job(job, phase=PENDING, timeout=2))
 
@@ -194,7 +195,7 @@ def _patiently(ask: Callable[[], _T]) -> _T:
         except UnavailableError:
             if end is None:
                 end = time.monotonic() + AWAY_S
-                typer.echo("the service is away; the job goes on, waiting for it", err=True)
+                say("the service is away; the job goes on, waiting for it")
             if time.monotonic() >= end:
                 raise
             time.sleep(0.2)

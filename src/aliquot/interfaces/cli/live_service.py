@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,8 +15,8 @@ from aliquot.interfaces.cli.live_options import (
     ConfigFiles,
     ConfigOption,
     LivePolicyOption,
-    NodeArgument,
-    PlaceArgument,
+    NodesArgument,
+    PlacesArgument,
     SimulateOption,
     SocketOption,
     StateOption,
@@ -63,9 +63,11 @@ def add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
 
 
 def _say_ready(ready: Ready) -> None:
+    from aliquot.interfaces.cli.plain import say
+
     site = ready.site
     for note in site.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}")
     cards = "1 card" if site.cards == 1 else f"{site.cards} cards"
     typer.echo(f"aliquot {site.version} serves {cards} of {', '.join(site.nodes)} (driver {site.driver})")
     typer.echo(f"listening at {ready.socket}; policy {site.policy}")
@@ -107,20 +109,21 @@ def add_drain(app: typer.Typer, live: Callable[[], Live]) -> None:
     """`drain`: of nodes."""
 
     @app.command(cls=Command, epilog=examples("aliquot drain"))
-    def drain(node: NodeArgument = None, socket: SocketOption = None) -> None:
+    def drain(nodes: NodesArgument = None, socket: SocketOption = None) -> None:
         """Start no new job on a node; what runs goes on."""
-        _turn(live().connect(socket), node, drained=True)
+        raise typer.Exit(_turn(live().connect(socket), nodes, drained=True))
 
 
 def add_undrain(app: typer.Typer, live: Callable[[], Live]) -> None:
     """`undrain`: of nodes, or of a card that was out for an error."""
 
     @app.command(cls=Command, epilog=examples("aliquot undrain", "aliquot undrain 3"))
-    def undrain(place: PlaceArgument = None, socket: SocketOption = None) -> None:
+    def undrain(places: PlacesArgument = None, socket: SocketOption = None) -> None:
         """Start jobs on a node again, or on a card that is out for a fatal error: say that it is well."""
-        _turn(live().connect(socket), place, drained=False)
+        raise typer.Exit(_turn(live().connect(socket), places, drained=False))
 
 
-def _turn(remote: Remote, node: str | None, *, drained: bool) -> None:
-    for name in [node] if node is not None else remote.site().nodes:
-        remote.drain(name, drained=drained)
+def _turn(remote: Remote, names: Sequence[str] | None, *, drained: bool) -> int:
+    from aliquot.interfaces.cli.several import do_each
+
+    return do_each(names or remote.site().nodes, lambda name: remote.drain(name, drained=drained))

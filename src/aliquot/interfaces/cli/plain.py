@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -11,11 +10,11 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from aliquot.control.words import visible
 from aliquot.core.units import format_ms
 
 _T = TypeVar("_T")
 _REMEMBERED: Final = 4096
-_ESCAPE: Final = re.compile(r"\033\[[;?0-9]*[a-zA-Z]")  # colours of somebody's job name do not go into files
 
 
 def show(value: _T, lines_of: Callable[[_T], Iterable[str]], *, as_json: bool) -> None:
@@ -38,10 +37,20 @@ def print_said(said: bytes) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """All at once: of thousands, a call each takes longer than making them."""
-    text = "".join(f"{line}\n" for line in lines)
-    sys.stdout.write(text if sys.stdout.isatty() else _ESCAPE.sub("", text))
+    """All at once: of thousands, a call each takes longer than making them. None of them rules a terminal."""
+    sys.stdout.write("".join(f"{visible(line)}\n" for line in lines))
     sys.stdout.flush()
+
+
+def say(line: str) -> None:
+    """One line on standard error, for a person beside what is printed."""
+    sys.stderr.write(f"{visible(line)}\n")
+    sys.stderr.flush()
+
+
+def complain(message: str) -> None:
+    """A mistake of a person's, on standard error."""
+    say(f"aliquot: error: {message}")
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -51,6 +60,9 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def lay_out(table: Sequence[Sequence[str]]) -> list[str]:
     """The same of a table by columns, each with its heading: making thousands of rows one by one is slow."""
+    table = [
+        column if "".join(column).isprintable() else [visible(cell) for cell in column] for column in table
+    ]
     *widths, _ = (max(map(len, column)) for column in table)
     form = "".join(f"%-{width}s  " for width in widths) + "%s"
     return [line.rstrip() for line in map(form.__mod__, zip(*table, strict=True))]

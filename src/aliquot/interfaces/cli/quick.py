@@ -57,7 +57,9 @@ def run_quickly(words: Sequence[str], live: Callable[[], Live]) -> int | None:
     except KeyboardInterrupt:
         return INTERRUPTED
     except AliquotError as error:
-        sys.stderr.write(f"aliquot: error: {error}\n")
+        from aliquot.interfaces.cli.plain import complain
+
+        complain(str(error))
         return BAD_INPUT
     except BrokenPipeError:
         sys.stderr.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -35,5 +36,15 @@ def spell_explain(arguments: Sequence[str]) -> list[str]:
         return words
     own = [word for before, word in pairwise(words) if before != "--socket"]
     others = [word for word in own if not word.startswith("-")]
-    is_live = len(others) == 1 and others[0].replace("_", "", 1).isdigit() and not Path(others[0]).exists()
-    return [LIVE_EXPLAIN, *words[1:]] if is_live else words
+    return [LIVE_EXPLAIN, *words[1:]] if len(others) == 1 and not _is_file(others[0]) else words
+
+
+def _is_file(word: str) -> bool:
+    """Whether it is one, or is written like one; else it is meant to be a job's id, right or wrong."""
+    if not word.isprintable() or not word:
+        return False
+    try:
+        is_there = Path(word).exists()
+    except OSError:  # such as a name that is too long
+        return False
+    return is_there or Path(word).suffix in {".yaml", ".yml", ".json"} or os.sep in word
