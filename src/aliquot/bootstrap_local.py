@@ -80,14 +80,15 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
     catalog = load_catalog()
     inventory = _inventory(ask.simulate, catalog)
     found = _detect(inventory)
-    clock = LocalClock()
     exports: list[tuple[str, str]] = []
     settle = partial(_settle, catalog, found)
     with _open_journal(state, accept_loss=ask.accept_loss) as journal, contextlib.ExitStack() as stack:
         rules, said = _first_rules(ask, journal, settle)
+        clock = LocalClock(journal.last_ms())
         runtime = make_runtime(runtime, state)
         eyes = CardEyes(inventory, found, partial(job_of, runtime / ATTEMPTS))
         launcher, notes = _make_launcher(state, runtime, journal, clock, exports, eyes)
+        notes += [clock.note] if clock.note else []
         launcher.grounds = _grounds(found, is_real=ask.simulate is None)
         stack.callback(_leave, launcher, runtime, state)
         parts = Parts(
@@ -116,6 +117,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             keep_kernels=_keep_kernels,
         )
         service = Service(parts)
+        launcher.say = journal.say = service.say
         try:
             exports += _hear_reports(stack, runtime, service)
         except OSError as error:

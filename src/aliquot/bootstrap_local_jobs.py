@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from aliquot.catalog import HardwareCatalog
@@ -61,15 +62,22 @@ def read_submission(
 
 
 def payload_of(journal: SqliteJournal, job: JobId) -> Payload | None:
-    """What `job` runs; None where that is not on record."""
+    """What `job` runs; None where that is not on record, or cannot be read."""
     body = journal.payload(body_id(job))
-    return None if body is None else decode_payload(bytes(decode_kept(body).payload))
+    kept = None if body is None else decode_kept(body)
+    try:
+        return None if kept is None else decode_payload(bytes(kept.payload))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def exits_of(journal: SqliteJournal, job: JobId, attempt: int) -> tuple[Exit | None, ...]:
-    """How the members of an attempt that is over ended."""
+    """How the members of an attempt that is over ended; () where that is not on record, or cannot be read."""
     body = journal.ending(job, attempt)
-    return () if body is None else tuple(_exit(ending) for ending in decode_endings(body))
+    try:
+        return () if body is None else tuple(_exit(ending) for ending in decode_endings(body))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ()
 
 
 def _exit(ending: Ending | None) -> Exit | None:

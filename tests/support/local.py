@@ -207,6 +207,8 @@ class Site:
         self.launcher = Launcher(
             self.places, self.clock.now, self._payload, cgroups=self.cgroups, keep=self._keep
         )
+        self.said: list[str] = []
+        self.launcher.say = self.said.append
         self.cluster = LocalCluster(self.launcher, self.clock)
         self.cluster.resume(self.world)
 

@@ -25,6 +25,9 @@ def encode_kept(kept: Kept) -> bytes:
     return msgspec.json.encode(kept)
 
 
-def decode_kept(body: bytes) -> Kept:
-    """What `body` says; raises msgspec.MsgspecError."""
-    return _DECODER.decode(body)
+def decode_kept(body: bytes) -> Kept | None:
+    """What `body` says; None where a broken disk has left nothing that can be read."""
+    try:
+        return _DECODER.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

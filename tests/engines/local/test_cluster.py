@@ -102,6 +102,18 @@ def test_after_a_restart_time_goes_on_from_the_last_event_whatever_the_wall_cloc
     assert LocalClock(since=1).note == ""
 
 
+def test_a_wall_clock_that_is_set_while_the_service_runs_changes_no_time_and_is_told_once() -> None:
+    wall = 1_000_000_000
+    clock = LocalClock(wall=lambda: wall)
+    before = clock.now()
+    assert clock.news() == ""
+    for to, word in ((1_003_600_000, "ahead of"), (996_400_000, "behind")):
+        wall = to
+        assert 0 <= clock.now() - before < 1000
+        assert f"3600 s {word} the service" in clock.news().replace("3599", "3600").replace("3601", "3600")
+        assert clock.news() == ""
+
+
 def test_a_wait_ends_at_the_earliest_time_asked_for(tmp_path: Path) -> None:
     clock = LocalClock()
     launcher = Launcher(Places(tmp_path, tmp_path / "a", tmp_path / "o"), clock.now, lambda job: None)

@@ -238,5 +238,5 @@ def test_an_attempt_nobody_has_on_record_is_ended_and_named(tmp_path: Path) -> N
         for file in tmp_path.glob("journal.db*"):
             file.unlink()
         site._open()
-        assert site.launcher.notes == ["j attempt 1: runs, but is not on record; it is ended"]
+        assert site.said == ["j attempt 1: runs, but is not on record; it is ended"]
         site.until(lambda: site.at("j").holder() is None)

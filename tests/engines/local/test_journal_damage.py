@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 from collections.abc import Sequence
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from aliquot.core.events import Event, JobCancelled
+from aliquot.core.events import Event, JobCancelled, JobSubmitted, StartRefused
 from aliquot.core.ids import JobId
 from aliquot.engines.local.errors import JournalDamagedError
 from aliquot.engines.local.journal import SqliteJournal
+from tests.support.build import a_job
+from tests.support.same import same_world
 
 FRAME_HEAD = 24  # before each page in a write-ahead log
 
@@ -184,7 +187,147 @@ def test_an_unreadable_page_before_the_snapshot_costs_the_batches_on_it_only(tmp
 
 def make_unreadable(path: Path, mark: bytes) -> None:
     """Zeroes over the page of the file that holds `mark`."""
-    body = bytearray(path.read_bytes())
-    at = body.index(mark) // 4096 * 4096
-    body[at : at + 4096] = bytes(4096)
-    path.write_bytes(body)
+    erase(path, path.read_bytes().index(mark) // 4096 * 4096)
+
+
+def erase(path: Path, at: int) -> None:
+    """Zeroes over one page, in the file that is there."""
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(bytes(4096))
+
+
+# --- what lies beside the events -----------------------------------------------------------------------
+
+
+def with_beside(tmp_path: Path, jobs: int = 40) -> Path:
+    """A closed journal with a payload and an ending for each job, documents and two snapshots."""
+    path = tmp_path / "journal.db"
+    with SqliteJournal(path, durable=False) as journal:
+        for at in range(jobs):
+            name = JobId(f"{at:03}")
+            journal.attach(name, f"payload-{name}.".encode() + b"p" * 900)
+            journal.append([JobSubmitted(at, a_job(name, seq=at))])
+            journal.attach_ending(name, 1, f"ending-{name}.".encode() + b"e" * 900)
+            journal.append([StartRefused(at, name, 1, "no room")])
+            if at in {10, 30}:
+                journal.save(journal.resume())
+        for age in (b"old", b"new"):
+            journal.keep_documents(b"documents-" + age + b"d" * 4500 + b"amid-" + age + b"d" * 4500)
+    return path
+
+
+def readable(journal: SqliteJournal, jobs: int = 40) -> tuple[list[str], list[str]]:
+    """Jobs whose payload, and whose ending, is still what it was."""
+    names = [JobId(f"{at:03}") for at in range(jobs)]
+    payloads = [
+        name for name in names if (journal.payload(name) or b"").startswith(b"payload-" + name.encode())
+    ]
+    endings = [
+        name for name in names if (journal.ending(name, 1) or b"").startswith(b"ending-" + name.encode())
+    ]
+    return payloads, endings
+
+
+@pytest.mark.parametrize(
+    ("mark", "payloads", "endings"),
+    [
+        pytest.param(b"payload-020.", range(1, 9), (0,), id="a page of what jobs run"),
+        pytest.param(b"ending-020.", (0,), range(1, 9), id="a page of how they ended"),
+        pytest.param(b"amid-new", (0,), (0,), id="the newest documents"),
+        pytest.param(b"amid-old", (0,), (0,), id="older documents"),
+    ],
+)
+def test_a_page_beside_the_events_that_cannot_be_read_costs_what_was_on_it_only(
+    tmp_path: Path, mark: bytes, payloads: Sequence[int], endings: Sequence[int]
+) -> None:
+    path = with_beside(tmp_path)
+    before = list(events_of(path))
+    make_unreadable(path, mark)
+    with SqliteJournal(path) as journal:
+        world = journal.resume()
+        assert list(journal.replay()) == before, "every event is kept"
+        assert len(world.jobs) == 40
+        kept = readable(journal)
+        assert 40 - len(kept[0]) in payloads
+        assert 40 - len(kept[1]) in endings
+        age = b"old" if mark == b"amid-new" else b"new"
+        assert (journal.documents() or b"").startswith(b"documents-" + age)
+        (note,) = journal.notes
+        assert "cannot be read" in note
+        assert str(tmp_path / "journal.db.damaged-1") in note
+        journal.attach(JobId("new"), b"what it runs")
+        journal.append([JobSubmitted(0, a_job("new", seq=100))])
+        journal.forget([JobId("020")])
+        journal.save(world)
+    with SqliteJournal(path) as journal:
+        assert journal.notes == [], "it was put in order"
+        assert journal.payload(JobId("new")) == b"what it runs"
+
+
+def test_an_unreadable_index_of_what_jobs_run_costs_nothing(tmp_path: Path) -> None:
+    path = with_beside(tmp_path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        query = "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_payloads_1'"
+        (root,) = db.execute(query).fetchone()
+    erase(path, (root - 1) * 4096)
+    with SqliteJournal(path) as journal:
+        assert [len(kept) for kept in readable(journal)] == [40, 40]
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_a_newest_snapshot_that_cannot_be_read_gives_way_to_the_one_before(
+    tmp_path: Path, is_compacted: bool
+) -> None:
+    path = with_beside(tmp_path)
+    with SqliteJournal(path, durable=False) as journal:
+        if is_compacted:
+            journal.compact()
+        before = journal.resume()
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        ((newest,),) = db.execute("SELECT body FROM snapshots ORDER BY seq DESC LIMIT 1").fetchall()
+    make_unreadable(path, bytes(newest)[8000:8100])
+    with SqliteJournal(path) as journal:
+        assert same_world(journal.resume().freeze(), before.freeze())
+        journal.save(before)
+
+
+def test_a_disk_that_goes_bad_under_a_running_service_takes_nothing_but_what_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    path, said = tmp_path / "journal.db", list[str]()
+    with SqliteJournal(path, durable=False) as journal:
+        for at in range(3_000):  # more than SQLite keeps at hand
+            journal.attach(JobId(f"{at:03}"), f"payload-{at:03}.".encode() + b"p" * 2_000)
+        journal.append([JobSubmitted(0, a_job(f"{at:03}", seq=at)) for at in range(3_000)])
+    with SqliteJournal(path) as journal:
+        journal.say = said.append
+        make_unreadable(path, b"payload-020.")
+        assert journal.payload(JobId("020")) is None
+        assert journal.payload(JobId("500")) is not None
+        assert len(said) == 1
+        assert "a restart puts the file in order" in said[0]
+
+
+def events_of(path: Path) -> Sequence[Event]:
+    with SqliteJournal(path, durable=False) as journal:
+        return list(journal.replay())
+
+
+def test_an_unreadable_page_before_the_snapshot_does_not_keep_old_batches_for_ever(tmp_path: Path) -> None:
+    events = [JobCancelled(at, JobId("x" * 900 + f"-{at:03}.")) for at in range(50)]
+    path = filled(tmp_path, 0, events)
+    with SqliteJournal(path) as journal:
+        journal.save(journal.resume())
+    make_unreadable(path, b"x-020.")
+    with SqliteJournal(path) as journal:
+        (note,) = journal.notes
+        assert "pages of batches cannot be read" in note
+        found = [event.at for event in journal.replay()]
+        assert found == list(range(found[0], 50))
+        assert 20 < found[0] < 30
+        journal.save(journal.resume())
+        journal.append(events[:1])
+        journal.save(journal.resume())
+        journal.compact()
+        assert list(journal.replay()) == events[:1], "behind the older snapshot"

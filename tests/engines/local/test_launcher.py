@@ -106,10 +106,11 @@ def test_a_move_is_a_restart_elsewhere(site: Site) -> None:
 
 def test_a_job_without_a_payload_fails_by_name(site: Site) -> None:
     site.submit("j", "true")
-    site.journal._attached.clear()
+    site.journal._beside._attached.clear()
     site.until_over("j")
     assert site.outcomes("j") == [FAILED]
-    assert site.launcher.notes == ["j: nothing recorded says what it runs; it has failed"]
+    assert site.said == ["j: nothing that can be read says what it runs; it has failed"]
+    assert site.ending("j").text == "nothing that can be read says what it runs"
 
 
 def test_a_host_that_cannot_start_anything_refuses_and_keeps_the_job(site: Site) -> None:

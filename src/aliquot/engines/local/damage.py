@@ -2,31 +2,48 @@
 
 Damage at the tail is a write that never came to be acknowledged or a disk that lost one: the service goes on
 with everything before it. Damage with whole batches behind it means acknowledged work would vanish, and only
-a person may accept that. SQLite itself drops a torn last transaction; this is about what it cannot notice.
+a person may accept that. Damage of what lies beside the batches takes no job from the record; the service
+goes on without what cannot be read. SQLite itself drops a torn last transaction; this is about what it cannot
+notice.
 """
 
 from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aliquot.engines.local import schema
 from aliquot.engines.local.disk import sync
 from aliquot.engines.local.errors import JournalDamagedError
+from aliquot.engines.local.salvage import read_until_fault, salvage
 from aliquot.engines.local.schema import checksum
 
 Row = tuple[Any, ...]
 
 
 class Damage(NamedTuple):
-    """The first batch that is not whole, why, and how many whole ones lie behind it."""
+    """The first batch that is not whole, why, and how many whole ones lie behind it.
+
+    `is_unreadable`: SQLite cannot get at it, and so cannot delete it either.
+    """
 
     seq: int
     why: str
     whole_behind: int
+    is_unreadable: bool = False
+
+
+_LOST: Final = {
+    "batches": "Of jobs that were over before the newest snapshot, history may be lost",
+    "payloads": "A job of which it is lost what it runs will fail when it is its turn",
+    "endings": "Of some jobs that are over it may be lost how they ended",
+    "documents": "Queues and policy may be older ones: look, and apply the documents again",
+    "snapshots": "This start took longer for it, and nothing is lost",
+}
+"""What people should know, by the table that was broken."""
 
 
 def find_damage(db: sqlite3.Connection) -> Damage | None:
@@ -52,9 +69,10 @@ def newest_snapshot(db: sqlite3.Connection) -> int:
 
 def whole_snapshots(db: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
     """Number and body of every whole snapshot that can be read, the newest first."""
-    for row in _rows(db, "SELECT seq, crc, body FROM snapshots WHERE seq >= ? ORDER BY seq DESC", 0):
-        if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
-            yield int(row[0]), bytes(row[2])
+    for key in list(read_until_fault(db, "SELECT seq FROM snapshots ORDER BY seq DESC")):
+        for seq, crc, body in read_until_fault(db, "SELECT seq, crc, body FROM snapshots WHERE seq = ?", key):
+            if crc == checksum(seq, body):
+                yield int(seq), bytes(body)
 
 
 def last_broken(db: sqlite3.Connection) -> Damage | None:
@@ -65,7 +83,7 @@ def last_broken(db: sqlite3.Connection) -> Damage | None:
         if isinstance(row, tuple) and row[0] < expected:
             return Damage(expected, "missing", 0)
         if why := _fault(row, expected):
-            return Damage(expected, why, 0)
+            return Damage(expected, why, 0, isinstance(row, str))
         expected -= 1
     return None
 
@@ -74,19 +92,42 @@ def put_aside(path: Path, damage: Damage | None, *, accept_loss: bool) -> str:
     """Rebuild `path` from what is whole before `damage`; returns the sentence for the log.
 
     `damage` None: the file as a whole is no readable database. Nothing may have it open. Raises
-    JournalDamagedError where that would lose whole batches and `accept_loss` was not said.
+    JournalDamagedError where that would lose whole batches and `accept_loss` was not said, or the file
+    cannot be rebuilt.
     """
     if not accept_loss:
         _refuse_loss(path, damage)
-    aside = _copy(path)
-    fresh = path.with_name(path.name + ".rebuilt")
-    kept = _rebuild(path, fresh)
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    fresh.replace(path)
-    sync(path.parent)
+    aside, kept = _replace(path)
     what = f"batch {damage.seq} ({damage.why})" if damage else "the file (not a readable database)"
     return f"{path}: {what} is broken; kept {kept} batches before it, put the file aside as {aside}"
+
+
+def put_in_order(path: Path, tables: Sequence[str]) -> str:
+    """The same where pages of `tables` cannot be read; no event that the newest snapshot lacks is on them."""
+    aside, _ = _replace(path)
+    lost = "; ".join(_LOST[table] for table in tables)
+    return (
+        f"{path}: pages of {', '.join(tables)} cannot be read. Nothing that waits or runs is lost from the"
+        f" record, and what else can be read is kept; put the file aside as {aside}. {lost}"
+    )
+
+
+def _replace(path: Path) -> tuple[Path, int]:
+    """Put the file aside and a rebuilt one in its place: where the old one is, and the batches of the new."""
+    try:
+        aside = _copy(path)
+        fresh = path.with_name(path.name + ".rebuilt")
+        kept = _rebuild(path, fresh)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        fresh.replace(path)
+        sync(path.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise JournalDamagedError(
+            f"{path} is broken and cannot be put in order ({error}); it is as it was. It takes twice its size"
+            f" of room in a folder that may be written"
+        ) from error
+    return aside, kept
 
 
 def _refuse_loss(path: Path, damage: Damage | None) -> None:
@@ -153,16 +194,7 @@ def _rebuild(path: Path, fresh: Path) -> int:
         new.execute("PRAGMA synchronous=FULL")
         schema.prepare(new, str(fresh))
         new.execute("BEGIN")
-        for row in _rows(old, "SELECT * FROM snapshots WHERE seq >= ?", 0):
-            if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
-                new.execute("INSERT INTO snapshots VALUES (?, ?, ?)", row)
-        for row in _rows(old, "SELECT * FROM documents WHERE seq >= ?", 0):
-            if isinstance(row, tuple) and row[1] == checksum(row[0], row[2]):
-                new.execute("INSERT INTO documents VALUES (?, ?, ?)", row)
-        for table, marks in (("payloads", "?, ?"), ("endings", "?, ?, ?")):
-            for row in _rows(old, f"SELECT * FROM {table} WHERE job >= ?", ""):
-                if isinstance(row, tuple):
-                    new.execute(f"INSERT INTO {table} VALUES ({marks})", row)
+        salvage(old, new)
         kept = _carry_batches(old, new, newest_snapshot(new))
         new.execute("COMMIT")
     finally:

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import msgspec
 
 from aliquot.core.errors import AliquotError
-from aliquot.core.events import Ended, Event, JobSubmitted, StartRefused
+from aliquot.core.events import Event
 from aliquot.core.ids import JobId
 from aliquot.core.world import World
 from aliquot.engines.local import damage
+from aliquot.engines.local.beside import Beside, Endings, Payloads, Rows
 from aliquot.engines.local.errors import JournalDamagedError, JournalError, JournalFullError
 from aliquot.engines.local.holding import Holding
 from aliquot.engines.local.opening import error_of, make_folder, open_file
@@ -34,7 +35,6 @@ from aliquot.engines.local.snapshot import decode_world, encode_world
 
 SNAPSHOTS_KEPT: Final = 2
 DOCUMENTS_KEPT: Final = 4
-RECENT: Final = 256  # payloads and endings kept at hand
 _PAGE: Final = 500  # batches read at a time
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(list[Event])
@@ -52,8 +52,8 @@ class _Entry:
         self,
         body: bytes,
         events: int,
-        payloads: list[tuple[JobId, bytes]],
-        endings: list[tuple[JobId, int, bytes]],
+        payloads: Payloads,
+        endings: Endings,
         *,
         may_spend: bool,
     ) -> None:
@@ -66,7 +66,8 @@ class SqliteJournal:
     """The journal at `path`, made where it is not there yet. May be used from several threads.
 
     Raises JournalLockedError, JournalReadOnlyError, JournalFullError, JournalVersionError or
-    JournalDamagedError (see `damage`; `accept_loss` answers the last). `notes`: what a person should be told.
+    JournalDamagedError (see `damage`; `accept_loss` answers the last). `notes`: what a person should be told,
+    and `say` is told what comes to them later.
     A reserve on the disk lets what happened be recorded when it is full; see `lack`.
     Without `durable` nothing is flushed, which a power cut punishes: for tests and trials.
     """
@@ -74,10 +75,8 @@ class SqliteJournal:
     def __init__(self, path: Path, *, accept_loss: bool = False, durable: bool = True) -> None:
         self.path = path
         self.notes: list[str] = []
-        self._attached: dict[JobId, bytes] = {}
-        self._recent: dict[JobId, bytes] = {}  # on the disk, and most likely asked for soon
-        self._recent_endings: dict[tuple[JobId, int], bytes] = {}
-        self._endings: dict[tuple[JobId, int], bytes] = {}
+        self.say: Callable[[str], object] = lambda note: None
+        self._beside = Beside(self._read)
         self._waiting: deque[_Entry] = deque()
         self._writing = Lock()
         self._broken: JournalError | None = None
@@ -85,7 +84,9 @@ class SqliteJournal:
         self._reserve, self._is_low = Reserve(path), False
         self._holding = Holding(path.with_name(path.name + ".lock"))
         try:
-            self._db = open_file(path, self._reserve, self.notes, accept_loss=accept_loss, durable=durable)
+            self._db, self._gap = open_file(
+                path, self._reserve, self.notes, accept_loss=accept_loss, durable=durable
+            )
             self.position: int = self._last()
             self._reserve.keep()
         except BaseException:
@@ -125,15 +126,7 @@ class SqliteJournal:
         """
         if not events:
             return
-        # the jobs of an array share one body, under the array's name
-        submitted = dict.fromkeys(
-            event.job.id if event.job.array is None else JobId(event.job.array.name)
-            for event in events
-            if isinstance(event, JobSubmitted)
-        )
-        payloads = [(job, self._attached[job]) for job in submitted if job in self._attached]
-        over = [(event.job, event.attempt) for event in events if isinstance(event, (Ended, StartRefused))]
-        endings = [(*key, self._endings[key]) for key in over if key in self._endings]
+        payloads, endings = self._beside.belonging_to(events)
         entry = _Entry(_ENCODER.encode(events), len(events), payloads, endings, may_spend=may_spend(events))
         self._waiting.append(entry)
         # whoever comes first writes for all that wait; the others find their part done
@@ -142,29 +135,21 @@ class SqliteJournal:
                 self._commit(self._drain())
         if entry.error is not None:
             raise entry.error
-        for job, body in payloads:
-            self._attached.pop(job, None)
-            self._recent[job] = body
-        for job, attempt, _ in endings:
-            self._recent_endings[job, attempt] = self._endings.pop((job, attempt))
-        _trim(self._recent)
-        _trim(self._recent_endings)
+        self._beside.written(payloads, endings)
 
     def replay(self) -> Iterator[Event]:
         """Every event still kept, in order, as far as recorded now.
 
         Where a batch before the newest whole snapshot cannot be read, only those behind it; a note says so.
         """
-        with self._writing:
-            broken = damage.last_broken(self._db)
+        broken = self._gap
         if broken is None:
             return self._events_between(0, self.position)
         note = (
             f"{self.path}: batch {broken.seq} is broken ({broken.why}), and a snapshot stands for it:"
             " nothing that waits or runs is lost; of jobs over before that, the history is not shown"
         )
-        if note not in self.notes:
-            self.notes.append(note)
+        self._say_once(note)
         return self._events_between(broken.seq, self.position)
 
     def resume(self, *, window: int = 2000, half_life_ms: int = 0, quantile_milli: int = 0) -> World:
@@ -184,43 +169,34 @@ class SqliteJournal:
             self._check_whole()
             seq, world = 0, World(**how)
         world.apply_all(self._events_between(seq, self.position))
-        self._lay_out()
+        self._beside.lay_out()
         return world
 
     # --- what lies beside them -------------------------------------------------------------------------
 
     def attach(self, job: JobId, payload: bytes) -> None:
         """Keep `payload` for `job`, from the same commit on that records the job's submission."""
-        self._attached[job] = payload
+        self._beside.attach(job, payload)
 
     def payload(self, job: JobId) -> bytes | None:
         """What was attached to `job`, or None."""
-        body = self._attached.get(job) or self._recent.get(job)
-        if body is not None:
-            return body
-        with self._writing:
-            row = self._db.execute("SELECT body FROM payloads WHERE job = ?", (job,)).fetchone()
-        return None if row is None else bytes(row[0])
+        return self._beside.payload(job)
 
     def attach_ending(self, job: JobId, attempt: int, body: bytes) -> None:
         """Keep how an attempt went, from the same commit on that records that it is over."""
-        self._endings[job, attempt] = body
+        self._beside.attach_ending(job, attempt, body)
 
     def endings(self, job: JobId) -> dict[int, bytes]:
         """What was attached to each attempt of `job` that is over, by attempt."""
-        with self._writing:
-            query = "SELECT attempt, body FROM endings WHERE job = ? ORDER BY attempt"
-            return {int(attempt): bytes(body) for attempt, body in self._db.execute(query, (job,))}
+        return self._beside.endings(job)
 
     def ending(self, job: JobId, attempt: int) -> bytes | None:
         """What was attached to one attempt; None where nothing was."""
-        body = self._recent_endings.get((job, attempt))
-        return body if body is not None else self.endings(job).get(attempt)
+        return self._beside.ending(job, attempt)
 
     def forget(self, jobs: Sequence[JobId]) -> None:
         """Drop payloads and endings of `jobs`."""
-        for job in jobs:
-            self._recent.pop(job, None)
+        self._beside.forget(jobs)
         for table in ("payloads", "endings"):
             self._write(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in jobs])
 
@@ -234,8 +210,7 @@ class SqliteJournal:
 
     def documents(self) -> bytes | None:
         """What was kept last and is whole, or None."""
-        with self._writing:
-            rows = self._db.execute("SELECT seq, crc, body FROM documents ORDER BY seq DESC").fetchall()
+        rows = self._read("SELECT seq, crc, body FROM documents ORDER BY seq DESC", ())
         return next((bytes(body) for seq, crc, body in rows if crc == checksum(seq, body)), None)
 
     def save(self, world: World) -> None:
@@ -257,22 +232,34 @@ class SqliteJournal:
             [(SNAPSHOTS_KEPT,)],
         )
 
+    def last_ms(self) -> int:
+        """When the last thing on record happened; 0 where no event is."""
+        rows = self._read("SELECT body FROM batches ORDER BY seq DESC LIMIT 1", ())
+        return max((event.at for (body,) in rows for event in _DECODER.decode(body)), default=0)
+
     # --- the file --------------------------------------------------------------------------------------
 
     def _last(self) -> int:
         newest = [f"(SELECT ifnull(max(seq), 0) FROM {table})" for table in ("batches", "snapshots")]
         return int(self._db.execute(f"SELECT max({', '.join(newest)})").fetchone()[0])
 
-    def _lay_out(self) -> None:
-        """Who resumes asks for what lies beside every job next: one look is quicker than thousands.
+    def _read(self, query: str, arguments: tuple[object, ...]) -> Rows:
+        """Rows of what lies beside the events, up to the first that cannot be read; then a note says so."""
+        rows: Rows = []
+        try:
+            with self._writing:
+                rows.extend(self._db.execute(query, arguments))
+        except sqlite3.DatabaseError as error:
+            self._say_once(
+                f"{self.path}: what jobs run, or how they ended, cannot be read everywhere ({error});"
+                " a restart puts the file in order"
+            )
+        return rows
 
-        The next append puts most of it away again.
-        """
-        with self._writing:
-            rows = self._db.execute("SELECT job, body FROM payloads")
-            self._recent |= {job: bytes(body) for job, body in rows}
-            rows = self._db.execute("SELECT job, attempt, body FROM endings")
-            self._recent_endings |= {(job, attempt): bytes(body) for job, attempt, body in rows}
+    def _say_once(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+            self.say(note)
 
     def _check_whole(self) -> None:
         """Without a snapshot to begin with, the events must be there from the first."""
@@ -368,12 +355,6 @@ class SqliteJournal:
                     raise self._unreadable(seq - 1, error) from error
                 yield from events
             at = rows[-1][0]
-
-
-def _trim(recent: dict[Any, bytes]) -> None:
-    """Only the newest stay at hand."""
-    while len(recent) > RECENT:
-        del recent[next(iter(recent))]
 
 
 def _try_decode(body: bytes, **how: int) -> World | None:

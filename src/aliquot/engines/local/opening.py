@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from aliquot.engines.local import damage, schema
+from aliquot.engines.local.damage import Damage
 from aliquot.engines.local.errors import JournalError, JournalFullError, JournalReadOnlyError
 from aliquot.engines.local.reserve import Reserve
+from aliquot.engines.local.salvage import find_unreadable
 
 _FULL: Final = {sqlite3.SQLITE_FULL}
 _READ_ONLY: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
 
 
-def open_file(
-    path: Path, reserve: Reserve, notes: list[str], *, accept_loss: bool, durable: bool
-) -> sqlite3.Connection:
-    """The file at `path`, whole; what a person should be told goes to `notes`. Raises JournalErrors.
+class Opened(NamedTuple):
+    """The file, and the last batch that is missing or broken where a snapshot stands for it."""
+
+    db: sqlite3.Connection
+    gap: Damage | None
+
+
+def open_file(path: Path, reserve: Reserve, notes: list[str], *, accept_loss: bool, durable: bool) -> Opened:
+    """The file at `path`, in order; what a person should be told goes to `notes`. Raises JournalErrors.
 
     On a full disk that is done out of `reserve`.
     """
@@ -26,17 +33,25 @@ def open_file(
     except sqlite3.DatabaseError as error:
         if not isinstance(error, sqlite3.OperationalError):
             notes.append(damage.put_aside(path, None, accept_loss=accept_loss))
-            return _connect(path, durable=durable)
+            return Opened(_connect(path, durable=durable), None)
         found = error_of(path, error)
         if isinstance(found, JournalFullError) and reserve.release():
             return open_file(path, reserve, notes, accept_loss=accept_loss, durable=durable)
         raise found from error
     broken = damage.find_damage(db)
-    if broken is None:
-        return db
-    db.close()
-    notes.append(damage.put_aside(path, broken, accept_loss=accept_loss))
-    return _connect(path, durable=durable)
+    if broken is not None:
+        db.close()
+        notes.append(damage.put_aside(path, broken, accept_loss=accept_loss))
+        db = _connect(path, durable=durable)
+    gap, unreadable = damage.last_broken(db), find_unreadable(db)
+    if gap is not None and gap.is_unreadable:
+        unreadable = ("batches", *unreadable)
+    if unreadable:
+        db.close()
+        notes.append(damage.put_in_order(path, unreadable))
+        db = _connect(path, durable=durable)
+        gap = damage.last_broken(db)
+    return Opened(db, gap)
 
 
 def make_folder(folder: Path) -> None:
