@@ -22,7 +22,7 @@ def wall_ms() -> int:
 
 
 class LocalClock:
-    """Port `Clock`. `since`: time of the last event on record, 0 where there is none. `wall`: tells the time."""
+    """Port `Clock`. `since`: time of the last event on record, 0 without one; `wall`: the wall clock."""
 
     def __init__(self, since: int = 0, wall: Callable[[], int] = wall_ms) -> None:
         self._wall = wall

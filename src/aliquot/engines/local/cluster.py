@@ -42,6 +42,8 @@ class LocalCluster:
 
     def observe(self) -> Sequence[Event]:
         """What happened since the last call, what was told first."""
+        if said := self.clock.news():
+            self.launcher.say(said)
         news = self.launcher.take_news()
         now = self.clock.now()
         told = [self._inbox.popleft() for _ in range(len(self._inbox))]
@@ -57,10 +59,10 @@ class LocalCluster:
             match step:
                 case Start():
                     self.launcher.start(step.job, step.attempt, step.placements, step.spared)
-                case Kill(evicted=True):
-                    self.launcher.evict(step.job, step.attempt, step.grace_ms)
                 case Kill(at_once=True):
                     self.launcher.stop(step.job, step.attempt, before="kill cancelled\n")
+                case Kill(evicted=True):
+                    self.launcher.evict(step.job, step.attempt, step.grace_ms)
                 case Kill(resized=True):
                     self.launcher.evict(step.job, step.attempt, step.grace_ms, "resized")
                 case Kill():

@@ -51,7 +51,7 @@ class Launcher:
     process only, so that a second job would fail on them; it is refused instead.
 
     `grounds`: what of the host a job is confined to; to be set before the first one.
-    `notes`: what a person should be told; the caller takes and clears them.
+    `say`: is told what a person should know.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Launcher:
         exclusive: Callable[[], Collection[CardId]] = lambda: (),
     ) -> None:
         self.places, self.cgroups = places, cgroups
-        self.notes: list[str] = []
+        self.say: Callable[[str], object] = lambda note: None
         self._now, self._payload_of, self._exports, self._keep = now, payload_of, exports, keep
         self._exclusive = exclusive
         self.grounds = Grounds()
@@ -117,7 +117,9 @@ class Launcher:
             return
         payload = self._payload_of(job)
         if payload is None:
-            self.notes.append(f"{job}: nothing recorded says what it runs; it has failed")
+            why = "nothing that can be read says what it runs"
+            self.say(f"{job}: {why}; it has failed")
+            self._keep(job, number, [Ending("unrunnable", text=why)])
             self._done[job] = number
             self._told.append(Ended(self._now(), job, number, Outcome.FAILED))
             return
@@ -304,7 +306,7 @@ class Launcher:
         for folder in find_supervisors(self.places.state):
             job, number, _ = folder.held
             if (job, number) not in known:
-                self.notes.append(f"{job} attempt {number}: runs, but is not on record; it is ended")
+                self.say(f"{job} attempt {number}: runs, but is not on record; it is ended")
                 end_stray(folder)
         for folder in all_folders(self.places.state):
             job, number, _ = folder.held
