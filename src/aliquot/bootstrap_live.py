@@ -14,7 +14,8 @@ from aliquot.client.asking import Asking
 from aliquot.control.live import Live, Ready, Remote, ServeAsk
 
 if TYPE_CHECKING:
-    from aliquot.control.views import SiteFile, Submission
+    from aliquot.control.live import Written
+    from aliquot.control.views import SiteFile
 
 SOCKET: Final = "aliquot.sock"
 ROOT_STATE, ROOT_RUN = Path("/var/lib/aliquot"), Path("/run/aliquot")
@@ -49,7 +50,7 @@ def _serve(ask: ServeAsk, on_ready: Callable[[Ready], None]) -> None:
     serve_here(ask, state, find_runtime(state, ROOT_RUN if ask.state is None else None), socket, on_ready)
 
 
-def _read_jobs(paths: Sequence[Path]) -> list[Submission]:
+def _read_jobs(paths: Sequence[Path]) -> list[Written]:
     from aliquot.config.submissions import read_submissions
 
     return read_submissions(paths)

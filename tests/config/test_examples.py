@@ -36,7 +36,7 @@ def test_every_example_loads(examples: Path) -> None:
 
 
 def test_jobs_for_a_service_are_read_in_the_order_in_which_they_can_start(examples: Path) -> None:
-    first, second = read_submissions([examples / "live" / "jobs.yaml"])
+    first, second = (job.asked for job in read_submissions([examples / "live" / "jobs.yaml"]))
     assert (first.name, second.name) == ("prepare", "train")
     assert second.spec["afterOk"] == ["prepare"]
 

@@ -9,6 +9,7 @@ import pytest
 
 from aliquot.catalog import load_catalog
 from aliquot.config.submissions import NOT_LIVE, NOT_YET, read_live_jobs, read_submissions
+from aliquot.control.live import Written
 from aliquot.control.views import Submission
 from aliquot.core.errors import DocumentError, SpecError
 from aliquot.core.ids import JobId
@@ -100,7 +101,7 @@ def test_a_name_that_could_spoil_the_screens_of_others_is_refused(field: str, wo
     assert caught.value.field == field
 
 
-def submit(folder: Path, *jobs: tuple[str, str]) -> list[Submission]:
+def submit(folder: Path, *jobs: tuple[str, str]) -> list[Written]:
     file = folder / "jobs.yaml"
     texts = [document("Job", name, f"{{command: [a], cpu: 1{more}}}") for name, more in jobs]
     file.write_text("---\n".join(texts))
@@ -109,8 +110,8 @@ def submit(folder: Path, *jobs: tuple[str, str]) -> list[Submission]:
 
 def test_whoever_waits_is_submitted_after_those_it_waits_for(tmp_path: Path) -> None:
     found = submit(tmp_path, ("c", ", afterOk: [b]"), ("b", ", after: [a, 17]"), ("a", ""), ("d", ""))
-    assert [each.name for each in found] == ["a", "d", "b", "c"]
-    assert found[2].spec["after"] == ["a", "17"]
+    assert [each.asked.name for each in found] == ["a", "d", "b", "c"]
+    assert found[2].asked.spec["after"] == ["a", "17"]
 
 
 def test_jobs_that_wait_for_each_other_are_refused(tmp_path: Path) -> None:

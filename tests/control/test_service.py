@@ -15,7 +15,7 @@ from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableErr
 from aliquot.control.parts import Parts, Rules, Wanted, settle_nothing
 from aliquot.control.service import Service
 from aliquot.control.views import Caller, Configuration, Exit, Submission
-from aliquot.core.errors import AliquotError, SpecError
+from aliquot.core.errors import AliquotError
 from aliquot.core.events import Ended, Event, Granted, JobCancelled, JobSubmitted, Outcome, Started
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Array
@@ -265,8 +265,6 @@ def test_a_batch_is_refused_whole(stage: Stage) -> None:
     for answer in answers:
         with pytest.raises(UnavailableError):
             answer.result(PATIENCE_S)
-    with pytest.raises(SpecError, match="the same key twice"):
-        stage.service.submit_all(ANN, [KEYED, KEYED])
     assert not any(isinstance(event, JobSubmitted) for event in stage.record.events)
 
 

@@ -185,7 +185,7 @@ def test_jobs_of_a_document_are_submitted(service: LiveService) -> None:
     ("text", "words"),
     [
         pytest.param("kind: Job\n", "apiVersion", id="no version"),
-        pytest.param("apiVersion: aliquot.dev/v1\nkind: Cluster\n", "not a job", id="not a job"),
+        pytest.param("apiVersion: aliquot.dev/v1\nkind: Cluster\n", "kind: 'Cluster'", id="not a job"),
         pytest.param(
             "apiVersion: aliquot.dev/v1\nkind: Job\nmetadata: {name: a}\nspec: {gpu: {}}\n",
             "no command",

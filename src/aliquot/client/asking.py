@@ -9,15 +9,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from aliquot.client.wire import Answer, Wire, WireError
-from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.errors import BatchError, ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.words import is_name, quoted
 from aliquot.core.errors import AliquotError, NotFoundError, SpecError
+
+if TYPE_CHECKING:
+    from aliquot.control.views import Mistake
 
 PATIENCE_S: Final = 30.0
 _TYPES: Final = frozenset({"application/json", "application/octet-stream"})
@@ -31,8 +34,8 @@ _KINDS: Final[dict[int, type[AliquotError]]] = {
 class Asking:
     """The service that listens at `path`.
 
-    Raises SpecError, NotFoundError, ForbiddenError, ConflictError as the service does, and UnavailableError
-    where none answers.
+    Raises SpecError, NotFoundError, ForbiddenError, ConflictError, BatchError as the service does, and
+    UnavailableError where none answers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -118,6 +121,11 @@ def _error_of(status: int, body: bytes) -> AliquotError:
         mistake = msgspec.json.decode(body, type=Mistake)
     except msgspec.MsgspecError:
         return UnavailableError(f"the service answered {status}: {body[:200]!r}")
+    error = _error_said(status, mistake)
+    return error if mistake.index is None else BatchError(mistake.index, error)
+
+
+def _error_said(status: int, mistake: Mistake) -> AliquotError:
     if status in {400, 413, 422}:
         return SpecError(mistake.error, field=mistake.field, hint=mistake.hint)
     if status in _KINDS:

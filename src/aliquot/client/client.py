@@ -57,9 +57,18 @@ class Client(Asking):
         return self._post(target, _keyed(asked), Accepted, again=True)
 
     def submit_all(self, asked: Sequence[Submission]) -> list[str]:
-        """Submit many jobs, all or none; their ids in order, once they are on the disk."""
-        keyed = [_keyed(one) for one in asked]
-        return [job.id for job in self._post("/v1/batches", keyed, list[Accepted], again=True)]
+        """Submit many jobs, all or none; their ids in order, once they are on the disk.
+
+        `after` and `afterOk` may name an earlier one of them. Raises BatchError about the one that is wrong.
+        """
+        return [job.id for job in self._submit_all("/v1/batches", asked)]
+
+    def submit_all_and_see(self, asked: Sequence[Submission], *, patience: float = 1.0) -> list[Accepted]:
+        """The same, and when they are expected to start, which may take `patience` seconds to find out."""
+        return self._submit_all(with_query("/v1/batches", {"patience": patience}), asked)
+
+    def _submit_all(self, target: str, asked: Sequence[Submission]) -> list[Accepted]:
+        return self._post(target, [_keyed(one) for one in asked], list[Accepted], again=True)
 
     def jobs(
         self,

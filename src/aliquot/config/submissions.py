@@ -6,7 +6,9 @@ are taken apart. The words for cards, cpu, queue and so on are those of every ot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,16 +17,20 @@ from msgspec.structs import replace
 
 from aliquot.config.arrays import read_array
 from aliquot.config.documents import API_VERSION
+from aliquot.config.fields import Field, Table, read_fields
 from aliquot.config.jobs import read_job
+from aliquot.config.places import point_at
 from aliquot.config.queues import known_queues, priorities_of
+from aliquot.config.readers import one_of, text
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
 from aliquot.config.source import read_items
 from aliquot.config.spoken import item_of
 from aliquot.config.tree import Item, nearest
 from aliquot.config.waits import KEYS, read_waits
+from aliquot.control.live import Written
 from aliquot.control.views import Submission
-from aliquot.core.errors import SpecError
+from aliquot.core.errors import AliquotError, DocumentError, SpecError
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import After, Bound, Job
 from aliquot.core.settings import Settings
@@ -47,15 +53,35 @@ NOT_YET: Final = {
 }
 LONGEST: Final = 200  # characters of a name or a key
 _HOW: Final = ("command", "cwd", "env", "umask", "time", "grace", "warn", "warnBefore", "retries")
+_ENVELOPE: Final[Table] = {
+    "apiVersion": Field(one_of([API_VERSION]), required=True),
+    "kind": Field(one_of(["Job"]), required=True),
+    "metadata": Field(lambda item: item, required=True),
+    "spec": Field(lambda item: item, required=True),
+}
+_RIGHT: Final = {
+    "command": "a list such as [python, train.py], or one line for the shell",
+    "cwd": "a folder, such as runs/a",
+    "env": 'names and values, such as {SEED: "7"}',
+    "time": "such as 4h",
+    "grace": "such as 30s",
+    "warn": "a signal, such as USR1",
+    "warnBefore": "such as 2m",
+    "retries": "a whole number, 0 or more",
+}
+_METADATA: Final[Table] = {"name": Field(text, required=True), "labels": Field(lambda item: item.fields())}
 
 
-def read_submissions(paths: Sequence[Path]) -> list[Submission]:
+def read_submissions(paths: Sequence[Path]) -> list[Written]:
     """The jobs of documents whose `spec` has a `command`, a list or a line for the shell.
 
     In the order of the files, but whoever waits for another comes after it; what it waits for is a job of
     these documents by name, or the id of a job that was submitted before. Raises DocumentError.
     """
-    return [_submission(item) for item in _in_order(read_items(paths))]
+    items = read_items(paths)
+    for item in items:
+        _submission(item)  # what is wrong is said in the order of the files
+    return [Written(_submission(item), partial(_said_of, item)) for item in _in_order(items)]
 
 
 def read_live_jobs(
@@ -143,7 +169,8 @@ def _in_order(items: Sequence[Item]) -> list[Item]:
             first = waits[left[0]][0]
             first.fail("jobs wait for each other", "take one of these edges away")
         ordered += ready
-        left = [at for at in left if at not in set(ready)]
+        done = set(ready)
+        left = [at for at in left if at not in done]
     return [items[at] for at in ordered]
 
 
@@ -161,25 +188,50 @@ def _waits_of(item: Item) -> list[Item]:
 
 
 def _submission(item: Item) -> Submission:
-    version, kind = item.get("apiVersion"), item.get("kind")
-    if version is None or version.text != API_VERSION:
-        item.fail("no apiVersion that is known", f"apiVersion: {API_VERSION}")
-    if kind is None or kind.text != "Job":
-        item.fail("not a job", "kind: Job")
-    metadata, spec = item.get("metadata"), item.get("spec")
-    name = metadata.get("name") if metadata is not None else None
-    if spec is None or name is None:
-        item.fail("metadata.name or spec is missing", "metadata: {name: train}")
-    said = _plain(spec)
-    if not isinstance(said, dict) or "command" not in said:
+    envelope = read_fields(item, _ENVELOPE)
+    spec: Item = envelope["spec"]
+    name: str = read_fields(envelope["metadata"], _METADATA)["name"]
+    said = {key: _plain(child) for key, child in spec.fields()}
+    if "command" not in said:
         spec.fail("no command: nothing to run", "command: [python, train.py]")
-    how = {key: said.pop(key) for key in _HOW if key in said}
+    how: dict[str, Any] = {key: said.pop(key) for key in _HOW if key in said}
+    if "umask" in how:
+        how["umask"] = _octal(spec)
     if isinstance(how["command"], str):
         how["command"] = ["sh", "-c", how["command"]]
     try:
-        return msgspec.convert({**how, "name": name.scalar(), "spec": said}, Submission, strict=False)
+        return msgspec.convert({**how, "name": name, "spec": said}, Submission, strict=False)
     except msgspec.ValidationError as error:
-        spec.fail(str(error), f"{', '.join(_HOW)} say how a job is run")
+        raise _not_converted(item, str(error)) from error
+
+
+def _not_converted(item: Item, said: str) -> DocumentError:
+    """`Expected `int`, got `str` - at `$.retries`` of the job that `item` is."""
+    message, _, at = said.partition(" - at ")
+    path = at.strip("`").removeprefix("$.").removesuffix("[...]")
+    hint = _RIGHT.get(path.partition("[")[0], "")
+    return _said_of(item, SpecError(message.replace("`", ""), field=path, hint=hint))
+
+
+def _said_of(item: Item, error: AliquotError) -> DocumentError:
+    """What is wrong with the submission that `item` is, in the words of its document."""
+    field = error.field if isinstance(error, SpecError) else ""
+    first = field.partition(".")[0].partition("[")[0]
+    path = f"spec.{field}" if first in _HOW else {"name": "metadata.name"}.get(field, field)
+    said = point_at(item, path, error)
+    if said.line is None:  # a JSON document
+        said.file = f"{said.file}, job {_name_of(item)!r}"
+        said.args = (said.describe(),)
+    return said
+
+
+def _octal(spec: Item) -> int:
+    """A umask as a shell has it."""
+    umask = spec.get("umask")
+    assert umask is not None
+    if not re.fullmatch(r"0?[0-7]{3}", umask.scalar()):
+        umask.fail(f"{umask.text!r} is not a umask", "three octal digits, such as 022")
+    return int(umask.scalar(), 8)
 
 
 def _plain(item: Item) -> Any:

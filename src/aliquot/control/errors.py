@@ -3,6 +3,7 @@
 AliquotError
 ├── ForbiddenError    the caller may not do this; it is another's
 ├── ConflictError     it cannot be done any more, such as cancelling what is over
+├── BatchError        one of several jobs is why none was accepted
 └── UnavailableError  the service cannot do it now: it stops, or its record cannot be written
 """
 
@@ -17,6 +18,14 @@ class ForbiddenError(AliquotError):
 
 class ConflictError(AliquotError):
     """What was asked for does not go with the state things are in."""
+
+
+class BatchError(AliquotError):
+    """None of a batch was accepted for what is wrong with its job `at`, counted from 0: `error`."""
+
+    def __init__(self, at: int, error: AliquotError) -> None:
+        self.at, self.error = at, error
+        super().__init__(f"job {at + 1} of the batch, and none is accepted: {error}")
 
 
 class UnavailableError(AliquotError):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from aliquot.control.arrays import numbered
 from aliquot.core.events import Event, JobSubmitted
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job
+from aliquot.core.jobs import After, Job, When
 from aliquot.core.steps import Work
 from aliquot.core.world import World
 
@@ -53,20 +53,35 @@ class Machine(Protocol):
         ...
 
 
+class Behind(NamedTuple):
+    """An edge to the `place`-th of what is submitted in the same call, which has no id yet."""
+
+    place: int
+    when: When
+
+
 class Submitted(NamedTuple):
-    """Jobs without ids, one or all of an array with their indices, and what lies beside them."""
+    """Jobs without ids, one or all of an array with their indices, and what lies beside them.
+
+    `behind`: what of the same call, and before it, they wait for.
+    """
 
     jobs: Sequence[Job]
     body: bytes
     indices: Sequence[int] = ()
+    behind: Sequence[Behind] = ()
 
 
 class _Ask(NamedTuple):
-    """Events of one decision, or what is submitted; recorded together, and then `answer` is done."""
+    """Events of one decision, or what is submitted; recorded together, and then `answer` is done.
+
+    `named`: the jobs of each submission of the same call, as they get their ids.
+    """
 
     events: Sequence[Event]
     submitted: Submitted | None
     answer: Future[JobId]
+    named: list[list[JobId]]
 
 
 class Intake:
@@ -132,7 +147,7 @@ class Intake:
                 self._asked.append(([replace(event, at=now) for event in ask.events], JobId(""), ask))
                 continue
             name = JobId(str(number + 1))
-            self._asked.append((_accepted(ask.submitted, number, now), name, ask))
+            self._asked.append((_accepted(ask.submitted, number, now, ask.named), name, ask))
             self._attach(name, ask.submitted.body)
             number += len(ask.submitted.jobs)
         return [*self._machine_told, *(event for events, _, _ in self._asked for event in events)]
@@ -187,7 +202,8 @@ class Intake:
     def _ask(
         self, asked: Sequence[tuple[Sequence[Event], Submitted | None]], into: deque[_Ask] | None = None
     ) -> list[Future[JobId]]:
-        asks = [_Ask(events, submitted, Future()) for events, submitted in asked]
+        named: list[list[JobId]] = []
+        asks = [_Ask(events, submitted, Future(), named) for events, submitted in asked]
         for ask in asks:
             ask.answer.set_running_or_notify_cancel()  # from here on nobody can take it back
         with self._lock:
@@ -199,11 +215,16 @@ class Intake:
         return [ask.answer for ask in asks]
 
 
-def _accepted(asked: Submitted, number: int, now: int) -> list[Event]:
-    """Jobs with the numbers behind `number`."""
+def _accepted(asked: Submitted, number: int, now: int, named: list[list[JobId]]) -> list[Event]:
+    """Jobs with the numbers behind `number`, which are `named` for those of their call behind them."""
     array = str(number + 1)
     indices = asked.indices or (None,) * len(asked.jobs)
-    return [
-        JobSubmitted(now, numbered(job, number + at, array, index, now))
+    behind = [After(job, edge.when) for edge in asked.behind for job in named[edge.place]]
+    jobs = [
+        numbered(job, number + at, array, index, now)
         for at, (job, index) in enumerate(zip(asked.jobs, indices, strict=True), 1)
     ]
+    if behind:
+        jobs = [replace(job, after=(*job.after, *behind)) for job in jobs]
+    named.append([job.id for job in jobs])
+    return [JobSubmitted(now, job) for job in jobs]

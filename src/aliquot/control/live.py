@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a list is printed without them
         SiteFile,
         Submission,
     )
+    from aliquot.core.errors import AliquotError
 
 
 class OutputPiece(NamedTuple):
@@ -58,8 +59,8 @@ class Remote(Protocol):
         """The same, and when it is expected to start, which may take `patience` seconds to find out."""
         ...
 
-    def submit_all(self, asked: Sequence[Submission]) -> list[str]:
-        """Submit many jobs, all or none; their ids in order."""
+    def submit_all_and_see(self, asked: Sequence[Submission], *, patience: float = 1.0) -> list[Accepted]:
+        """Submit many jobs, all or none, of which `after` may name earlier ones. Raises BatchError too."""
         ...
 
     def jobs(
@@ -154,6 +155,13 @@ class ServeAsk(msgspec.Struct, frozen=True):
     accept_loss: bool = False
 
 
+class Written(NamedTuple):
+    """A job as a document says it. `at`: what a service finds wrong with it, said of its place in there."""
+
+    asked: Submission
+    at: Callable[[AliquotError], AliquotError]
+
+
 class Ready(NamedTuple):
     """A service that answers."""
 
@@ -167,6 +175,6 @@ class Live(NamedTuple):
     connect: Callable[[Path | None], Remote]
     dial: Callable[[Path | None], Line]
     serve: Callable[[ServeAsk, Callable[[Ready], None]], None]
-    read_jobs: Callable[[Sequence[Path]], list[Submission]]
+    read_jobs: Callable[[Sequence[Path]], list[Written]]
     read_files: Callable[[Sequence[Path]], tuple[SiteFile, ...]]
     environment: Callable[[], Mapping[str, str]]

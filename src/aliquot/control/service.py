@@ -17,14 +17,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from aliquot.control.accepting import Accepting
 from aliquot.control.books import Books
 from aliquot.control.counting import Counting
-from aliquot.control.errors import ForbiddenError, UnavailableError
+from aliquot.control.errors import BatchError, UnavailableError
 from aliquot.control.explaining import explain_live
 from aliquot.control.grouping import Group
-from aliquot.control.intake import Intake, Submitted
-from aliquot.control.kept import Kept, encode_kept
-from aliquot.control.keys import Keys, digest_of
+from aliquot.control.intake import Intake
 from aliquot.control.looking import Lookout
 from aliquot.control.loop import Loop
 from aliquot.control.parts import Parts, Rules
@@ -69,8 +68,8 @@ class Service(Books):
         self.room = Room(parts.lack, self.say)
         record = parts.record
         world = record.resume(**self.rules.folding)
-        self._keys = Keys(self.chronicle)
         self.intake = Intake(parts.machine, parts.clock.now, record.attach, self._flush)
+        self.accepting = Accepting(self, self.intake, self.room)
         self.lookout = Lookout(
             self.rules.settings, world, is_ready=Counting(parts.keep_kernels), on_look=self._foreseen
         )
@@ -119,40 +118,18 @@ class Service(Books):
 
         Under a key that the caller has used before, it is the job of then.
         """
-        return self.submit_all(caller, (asked,))[0]
+        try:
+            return self.submit_all(caller, (asked,))[0]
+        except BatchError as error:
+            raise error.error from error
 
     def submit_all(self, caller: Caller, asked: Sequence[Submission]) -> list[Future[JobId]]:
-        """Accept jobs, all or none; the last to be done is the last of them. Raises as `submit`."""
-        self._must_serve()
-        if not self.is_admin(caller) and self.parts.uid != 0:
-            raise ForbiddenError(
-                "this service runs jobs only as the user who started it; ask root to run it for everyone"
-            )
-        self.room.must_be_there()
-        keys = [one.key for one in asked if one.key]
-        if len(set(keys)) < len(keys):
-            raise SpecError("the same key twice", field="key", hint="one key for each job of a batch")
-        with self._keys:
-            known = [self._keys.find(caller, one) for one in asked]
-            fresh = [one for one, job in zip(asked, known, strict=True) if job is None]
-            answers = self.intake.submit_all([self._read(caller, one) for one in fresh])
-            for one, answer in zip(fresh, answers, strict=True):
-                self._keys.claim(caller, one, answer)
-        given = iter(answers)
-        return [next(given) if job is None else job for job in known]
+        """Accept jobs, all or none; the last to be done is the last of them. `after` may name earlier ones.
 
-    def _read(self, caller: Caller, asked: Submission) -> Submitted:
-        wanted = self.parts.read(asked, caller, self.rules.settings)
-        first = wanted.jobs[0]
-        after = tuple(
-            replace(edge, on=life.job.id) for edge in first.after for life in self.owned(caller, edge.on)
-        )  # one waits for jobs one may see; for an array, for all of it
-        jobs = wanted.jobs if after == first.after else [replace(job, after=after) for job in wanted.jobs]
-        digest = digest_of(asked) if asked.key else ""
-        kept = Kept(
-            caller.uid, asked.name, asked.command, asked.cwd, msgspec.Raw(wanted.payload), asked.key, digest
-        )
-        return Submitted(jobs, encode_kept(kept), wanted.indices)
+        Raises BatchError about one of them, ForbiddenError and UnavailableError about all.
+        """
+        self._must_serve()
+        return self.accepting.accept(caller, asked, self.rules.settings)
 
     def cancel(self, caller: Caller, job: str, *, at_once: bool = False) -> Future[JobId]:
         """Give a job, or all of an array, up; done once that is on the disk. `at_once`: without a grace.

@@ -378,11 +378,12 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Mistake(msgspec.Struct, frozen=True):
-    """Every answer that is an error."""
+    """Every answer that is an error. `index`: of a batch, which job is wrong, from 0; None: all of it."""
 
     error: str
     field: str = ""
     hint: str = ""
+    index: int | None = None
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as Path
 
-from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.errors import BatchError, ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.views import Caller, Mistake
 from aliquot.control.words import LONGEST_NAME, quoted, shortened
 from aliquot.core.errors import AliquotError, DocumentError, NotFoundError, SpecError, TemporaryError
@@ -22,7 +24,6 @@ from aliquot.interfaces.api.openapi import describe_api
 from aliquot.interfaces.api.output import Chunk
 from aliquot.interfaces.api.routes import ROUTES, Call, Desk, Route
 
-MOST_BODY: Final = 4 << 20
 OFFSET, FILE, OVER = "Aliquot-Offset", "Aliquot-File", "Aliquot-Over"
 
 _LOG: Final = logging.getLogger("aliquot.api")
@@ -35,6 +36,7 @@ _STATUS: Final[tuple[tuple[type[AliquotError], int], ...]] = (
     (TemporaryError, 503),
 )
 _FULL: Final = 507
+_LISTED: Final = re.compile(r"\[(\d+)\]\.?(.*)")  # the place of a mistake in a body that is a list
 _ENCODER: Final = msgspec.json.Encoder()
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -59,7 +61,7 @@ def make_app(desk: Desk) -> Starlette:
 async def _answer(desk: Desk, route: Route, request: Request) -> Response:
     try:
         query = msgspec.convert(dict(request.query_params), route.query, strict=False)
-        body = None if route.body is None else msgspec.json.decode(await _body(request), type=route.body)
+        body = None if route.body is None else await _body(route, request)
     except msgspec.ValidationError as error:
         return _mistake(422, _spec_mistake(error))
     except msgspec.DecodeError as error:
@@ -72,33 +74,44 @@ async def _answer(desk: Desk, route: Route, request: Request) -> Response:
     return Response(_ENCODER.encode(answer), status_code=route.status, media_type="application/json")
 
 
-async def _body(request: Request) -> bytes:
+async def _body(route: Route, request: Request) -> object:
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
-        if size > MOST_BODY:
-            raise HTTPException(413, f"a body of more than {MOST_BODY >> 20} MiB")
+        if size > route.most:
+            raise HTTPException(413, f"a body of more than {route.most >> 20} MiB")
         pieces.append(piece)
-    return b"".join(pieces)
+    return msgspec.json.decode(b"".join(pieces), type=route.body)
 
 
 def _spec_mistake(error: msgspec.ValidationError) -> Mistake:
     """`Expected `int`, got `str` - at `$.retries`` names its field after the dollar sign."""
     text, _, place = str(error).partition(" - at ")
-    return Mistake(text, field=place.strip("`").removeprefix("$").removeprefix("."), hint="see /openapi.json")
+    field = place.strip("`").removeprefix("$").removeprefix(".")
+    listed = _LISTED.fullmatch(field)
+    index, field = (None, field) if listed is None else (int(listed[1]), listed[2])
+    return Mistake(text, field=field, hint="see /openapi.json", index=index)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
+    if isinstance(error, BatchError):
+        status, mistake = _mistake_of(error.error)
+        return _mistake(status, replace(mistake, index=error.at))
+    return _mistake(*_mistake_of(error))
+
+
+def _mistake_of(error: Exception) -> tuple[int, Mistake]:
+    """The status and the body that say `error`."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     if isinstance(error, UnavailableError) and error.is_full:
         status = _FULL
     if isinstance(error, DocumentError):
         at = f"{error.file}:{error.line}" if error.line is not None else error.file
         said = f"{at}: {error.message}" if at else error.message  # what came by the API is in no file
-        return _mistake(status, Mistake(said, error.field, error.hint))
+        return status, Mistake(said, error.field, error.hint)
     if isinstance(error, SpecError):
-        return _mistake(status, Mistake(error.message, error.field, error.hint))
-    return _mistake(status, Mistake(str(error)))
+        return status, Mistake(error.message, error.field, error.hint)
+    return status, Mistake(str(error))
 
 
 async def _refuse_http(request: Request, error: Exception) -> Response:

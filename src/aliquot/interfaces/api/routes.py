@@ -30,6 +30,8 @@ from aliquot.control.views import (
 from aliquot.interfaces.api.bell import Bell
 from aliquot.interfaces.api.output import Chunk, read_chunk
 
+MOST_BODY: Final = 4 << 20  # bytes of a question
+MOST_BATCH: Final = 64 << 20  # each job of a batch may have an environment of its own
 PATIENCE_S: Final = 1.0  # of a look ahead for whoever submits
 IN_FORCE_S: Final = 10.0  # of whoever reserves, until the loop has taken it up
 POLL_S: Final = 0.05  # how often a followed file is looked at
@@ -57,6 +59,12 @@ class Submitting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`patience`: how long the answer may wait for a look ahead, where the job does not start at once."""
 
     patience: _Patience = PATIENCE_S
+
+
+class SubmittingAll(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`patience`: the same for all of them together; absent: only ids are answered, as quickly as can be."""
+
+    patience: _Patience | None = None
 
 
 class Looking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,7 +120,7 @@ class Desk(NamedTuple):
 
 
 class Route(NamedTuple):
-    """`gives` is the type of the answer; bytes are an output file's."""
+    """`gives` is the type of the answer; bytes are an output file's. `most`: bytes of a body."""
 
     method: str
     path: str
@@ -122,6 +130,7 @@ class Route(NamedTuple):
     query: type[msgspec.Struct] = Nothing
     body: Any = None  # a type
     status: int = 200
+    most: int = MOST_BODY
 
 
 async def _site(desk: Desk, call: Call) -> Site:
@@ -137,17 +146,21 @@ async def _submit(desk: Desk, call: Call) -> Accepted:
 
 
 async def _submit_all(desk: Desk, call: Call) -> list[Accepted]:
-    accepted = []
-    for answer in desk.service.submit_all(call.caller, call.body):
-        # most are done by the time that the first is
-        job = answer.result() if answer.done() else await asyncio.wrap_future(answer)
-        accepted.append(Accepted(job))
-    return accepted
+    query: SubmittingAll = call.query
+    answers = desk.service.submit_all(call.caller, call.body)
+    # most are done by the time that the first is
+    jobs = [one.result() if one.done() else await asyncio.wrap_future(one) for one in answers]
+    if query.patience is None:
+        return [Accepted(job) for job in jobs]
+    end = asyncio.get_running_loop().time() + query.patience
+    for job in jobs:
+        await _foresee(desk, job, end - asyncio.get_running_loop().time())
+    return [desk.service.accepted(job) for job in jobs]
 
 
 async def _foresee(desk: Desk, job: str, patience: float) -> None:
     """Wait until a look ahead has seen `job`, where it waits."""
-    if patience and not desk.service.is_foreseen(job):
+    if patience > 0 and not desk.service.is_foreseen(job):
         desk.service.look_ahead()
         await desk.bell.until(lambda: desk.service.is_foreseen(job), patience)
 
@@ -261,8 +274,9 @@ ROUTES: Final = (
         query=Submitting, body=Submission, status=201,
     ),
     Route(
-        "POST", "/v1/batches", _submit_all, "Submit many jobs, all or none.", list[Accepted],
-        body=list[Submission], status=201,
+        "POST", "/v1/batches", _submit_all,
+        "Submit many jobs, all or none; `after` and `afterOk` may name an earlier one.", list[Accepted],
+        query=SubmittingAll, body=list[Submission], status=201, most=MOST_BATCH,
     ),
     Route("GET", "/v1/jobs", _jobs, "Jobs in order of submission.", list[JobSummary], Listing),
     Route("GET", "/v1/jobs/{job}", _job, "One job, now or once its phase changes.", JobDetail, Looking),

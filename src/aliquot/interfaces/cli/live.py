@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -48,9 +48,6 @@ from aliquot.interfaces.cli.options import JsonFlag
 if TYPE_CHECKING:
     from aliquot.control.live import Live, Remote
     from aliquot.control.views import Accepted, Submission
-
-PATIENCE_S: Final = 1.0  # of whoever submits, to be told when it starts
-FEW: Final = 10  # documents; of more only those with bounds are worth the wait
 
 
 def add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
@@ -133,24 +130,20 @@ def add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
     def submit(files: JobFiles, socket: SocketOption = None, json: JsonFlag = False) -> None:
         """Submit the jobs of FILE..., documents of kind Job with a command, and print their ids.
 
-        All are read before the first is submitted. When they are expected to start and whether bounds
-        (startBy, finishBy, speedFloor) can be met is said on standard error.
+        All are accepted, or none where one of them is wrong. When they are expected to start and whether
+        bounds (startBy, finishBy, speedFloor) can be met is said on standard error.
         """
-        from aliquot.interfaces.cli.live_asks import BOUNDS, in_this_folder, with_ids
+        from aliquot.interfaces.cli.live_asks import FEW, submit_written
         from aliquot.interfaces.cli.plain import print_json
 
         doors = live()
-        asked = [in_this_folder(job, doors.environment(), Path.cwd()) for job in doors.read_jobs(files)]
-        remote = doors.connect(socket)
-        answers: list[Accepted] = []
-        id_of: dict[str, str] = {}
-        for job in asked:
-            patience = PATIENCE_S if len(asked) <= FEW or BOUNDS & job.spec.keys() else 0
-            answers.append(remote.submit_and_see(with_ids(job, id_of), patience=patience))
-            id_of[job.name] = answers[-1].id
+        written = doors.read_jobs(files)
+        answers = submit_written(doors.connect(socket), written, doors.environment(), Path.cwd())
+        for answer in answers:
             if not json:
-                typer.echo(answers[-1].id)
-            say_outlook(answers[-1])
+                typer.echo(answer.id)
+            if len(answers) <= FEW or answer.promise is not None:
+                say_outlook(answer)
         if json:
             print_json(answers)
 

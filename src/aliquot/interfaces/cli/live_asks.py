@@ -9,12 +9,15 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from aliquot.control.live import Remote
-from aliquot.control.views import JobSummary, Submission
+from aliquot.control.errors import BatchError
+from aliquot.control.live import Remote, Written
+from aliquot.control.views import Accepted, JobSummary, Submission
 from aliquot.core.errors import SpecError
 from aliquot.reporting import CHANNEL, report
 
 NOT_PASSED: Final = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+PATIENCE_S: Final = 1.0  # of whoever submits, to be told when it starts
+FEW: Final = 10  # documents; of more only those with bounds are worth the wait
 BOUNDS: Final = frozenset({"startBy", "finishBy", "speedFloor"})  # fields of a job that ask for a promise
 
 
@@ -83,6 +86,18 @@ def _elastic(asked: RunAsk) -> dict[str, Any] | None:
     return {**lists, **({} if asked.serial is None else {"serial": asked.serial})}
 
 
+def submit_written(
+    remote: Remote, written: Sequence[Written], environment: Mapping[str, str], folder: Path
+) -> list[Accepted]:
+    """Submit the jobs of documents, all or none. Raises what is wrong with one of them, with its place."""
+    asked = [in_this_folder(job.asked, environment, folder) for job in written]
+    is_told = len(asked) <= FEW or any(BOUNDS & job.spec.keys() for job in asked)
+    try:
+        return remote.submit_all_and_see(asked, patience=PATIENCE_S if is_told else 0)
+    except BatchError as error:
+        raise written[error.at].at(error.error) from error
+
+
 def in_this_folder(asked: Submission, environment: Mapping[str, str], folder: Path) -> Submission:
     """A job of a document, with the shell's environment under its own and its folder below this one."""
     cwd = folder / (asked.cwd if asked.cwd != "/" else "")
@@ -137,13 +152,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise SpecError(f"{text!r} is no variable", field="--env", value=text, hint="NAME=VALUE")
     return name, value
-
-
-def with_ids(asked: Submission, id_of: Mapping[str, str]) -> Submission:
-    """`asked` waiting for ids, where it names jobs that were submitted before it from the same documents."""
-    waits = {
-        key: [id_of.get(name, name) for name in ([said] if isinstance(said, str) else said)]
-        for key in ("after", "afterOk")
-        if (said := asked.spec.get(key)) is not None
-    }
-    return replace(asked, spec={**asked.spec, **waits}) if waits else asked
