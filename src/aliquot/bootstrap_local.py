@@ -47,7 +47,7 @@ from aliquot.engines.local.confining import Grounds, read_grounds
 from aliquot.engines.local.errors import JournalFullError, JournalReadOnlyError
 from aliquot.engines.local.journal import SqliteJournal
 from aliquot.engines.local.launcher import Launcher, Places
-from aliquot.engines.local.payload import Ending, encode_endings
+from aliquot.engines.local.payload import Ending, Payload, encode_endings
 from aliquot.engines.local.places import leave_runtime, make_runtime, site_name
 from aliquot.engines.local.snapshot import SnapshotKeeper
 from aliquot.interfaces.api.server import serve
@@ -80,7 +80,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
     catalog = load_catalog()
     inventory = _inventory(ask.simulate, catalog)
     found = _detect(inventory)
-    exports: list[tuple[str, str]] = []
+    exports: list[Callable[[Payload], Sequence[tuple[str, str]]]] = []
     settle = partial(_settle, catalog, found)
     with _open_journal(state, accept_loss=ask.accept_loss) as journal, contextlib.ExitStack() as stack:
         rules, said = _first_rules(ask, journal, settle)
@@ -119,7 +119,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
         service = Service(parts)
         launcher.say = journal.say = service.say
         try:
-            exports += _hear_reports(stack, runtime, service)
+            exports.append(_hear_reports(stack, runtime, service))
         except OSError as error:
             notes.append(f"jobs cannot report how far they are: {error}")
         yield service, _describe(found, rules.policy, [*journal.notes, *said, *rules.notes, *notes])
@@ -182,11 +182,23 @@ def _say(text: str) -> None:
         sys.stderr.flush()
 
 
-def _hear_reports(stack: contextlib.ExitStack, runtime: Path, service: Service) -> list[tuple[str, str]]:
-    """Listen to what jobs report until `stack` ends; the variable that tells them where. Raises OSError."""
-    is_open = service.parts.uid == 0
-    channel = stack.enter_context(Channel(runtime, service.progress.note, is_open_to_all=is_open))
-    return [(CHANNEL, str(channel.path))]
+def _hear_reports(
+    stack: contextlib.ExitStack, runtime: Path, service: Service
+) -> Callable[[Payload], Sequence[tuple[str, str]]]:
+    """Listen to what jobs report until `stack` ends, those that run already too; what tells a job where.
+
+    Raises OSError.
+    """
+    channel = stack.enter_context(Channel(runtime, service.progress.note))
+    living = [life.owner for life in service.chronicle.lives.values() if life.over_ms is None]
+    for owner in sorted({owner for owner in living if owner is not None}):
+        channel.path_for(owner)
+
+    def variables(payload: Payload) -> Sequence[tuple[str, str]]:
+        path = channel.path_for(service.parts.uid if payload.user is None else payload.user.uid)
+        return [] if path is None else [(CHANNEL, str(path))]
+
+    return variables
 
 
 def _describe(found: Found, policy: str, notes: list[str]) -> Site:
@@ -266,10 +278,10 @@ def _make_launcher(
     runtime: Path,
     journal: SqliteJournal,
     clock: LocalClock,
-    exports: Sequence[tuple[str, str]],
+    exports: Sequence[Callable[[Payload], Sequence[tuple[str, str]]]],
     eyes: CardEyes,
 ) -> tuple[Launcher, list[str]]:
-    """The launcher, and what a person should know about this host. `exports`: variables of every job."""
+    """The launcher, and what a person should know about this host. `exports`: make variables of a job."""
 
     def keep(job: JobId, attempt: int, endings: Sequence[Ending | None]) -> None:
         journal.attach_ending(job, attempt, encode_endings(endings))
@@ -283,7 +295,7 @@ def _make_launcher(
         clock.now,
         partial(payload_of, journal),
         cgroups=cgroups,
-        exports=lambda held, placement: exports,
+        exports=lambda held, placement, payload: [pair for one in exports for pair in one(payload)],
         keep=keep,
         exclusive=eyes.exclusive,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -71,6 +72,20 @@ def test_reports_that_are_wrong_hurt_nobody() -> None:
         text = service.client.output(job).body.decode()
         assert "--step never: a whole number is right" in text
         assert "0\n" in text
+        service.client.cancel(job)
+
+
+@pytest.mark.parametrize("ends", [LiveService.kill, LiveService.stop], ids=["killed", "stopped"])
+def test_a_job_that_runs_on_reports_to_the_next_service(ends: Callable[[LiveService], object]) -> None:
+    program = (
+        "import aliquot, time\nfor step in range(2000):\n    aliquot.report(step=step)\n    time.sleep(.02)"
+    )
+    with LiveService() as service:
+        job = service.submit(f"exec {sys.executable} -c '{program}'", env=PYTHON)
+        wait_for(lambda: service.client.job(job).progress, "a report")
+        ends(service)
+        service.start()
+        wait_for(lambda: service.client.job(job).progress, "a report to the next")
         service.client.cancel(job)
 
 

@@ -31,7 +31,7 @@ from aliquot.engines.local.ports import free_port
 
 TICK_MS: Final = 20
 Keep = Callable[[JobId, int, Sequence[Ending | None]], None]
-Exports = Callable[[GrantId, Placement], Sequence[tuple[str, str]]]
+Exports = Callable[[GrantId, Placement, Payload], Sequence[tuple[str, str]]]
 
 
 class Places(NamedTuple):
@@ -61,7 +61,7 @@ class Launcher:
         payload_of: Callable[[JobId], Payload | None],
         *,
         cgroups: Cgroups | None = None,
-        exports: Exports = lambda held, placement: (),
+        exports: Exports = lambda held, placement, payload: (),
         keep: Keep = lambda job, number, endings: None,
         exclusive: Callable[[], Collection[CardId]] = lambda: (),
     ) -> None:
@@ -275,7 +275,8 @@ class Launcher:
             limits = confine(asked, there, self.grounds, self.cgroups.missing.keys())
             member.group = self.cgroups.make(_group_name(name), limits)
             attempt.lapses += member.group.unenforced
-        env = environment(payload, held, member.folder, self._exports(name, held[name.member]), attempt.port)
+        extra = self._exports(name, held[name.member], payload)
+        env = environment(payload, held, member.folder, extra, attempt.port)
         spec = spec_of(payload, env, self.output_of(name), member.group)
         if self._nursery is None:
             self._nursery = Nursery(self.places.program, self.places.state)
