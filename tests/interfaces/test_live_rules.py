@@ -75,7 +75,7 @@ def test_quotas_lend_borrow_and_are_taken_back_from_real_processes(service: Rule
     assert service.client.wait(owner).job.phase == "succeeded"
     service.until_running(borrower)
     first, second = service.attempts(borrower)
-    assert (first.number, first.outcome, second.number, second.outcome) == (1, "lost", 2, None)
+    assert (first.number, first.outcome, second.number, second.outcome) == (1, "preempted", 2, None)
     assert first.exits == () or first.exits[0] is not None
     assert warned.read_text() == "1\n", "it was warned, once, and ended by itself"
     (held,) = service.attempts(owner)
@@ -108,6 +108,19 @@ def test_other_documents_while_jobs_run_lose_nothing_and_outlive_the_service(ser
     assert service.client.job(running).job.phase == "running"
     service.client.cancel(running)
     assert service.client.wait(waiting).job.phase == "succeeded", "a job of a queue that is gone has its turn"
+
+
+def test_quotas_lowered_below_what_runs_are_warned_of_and_shown(service: Ruled) -> None:
+    service.until_running(service.hold(6, "vision"))
+    assert "Overcommitted" not in service.run("queues").out
+    text = QUEUES.format(vision=2).replace("{cards: 2}", "{cards: {nominal: 2, borrowing: 1}}")
+    assert service.run("apply", service.write("lowered.yaml", text)).code == 0
+    said = "queue vision uses 6 of cards and may have 3"
+    assert any(note.startswith(said) for note in service.client.site().notes), "warned of as they come"
+    assert f"Overcommitted: {said}" in service.run("queues").out
+    waiting = service.hold(1, "vision", "true")
+    assert f"Overcommitted: {said}" in service.run("explain", waiting).out
+    assert service.client.jobs(over=False)[0].phase == "running", "nobody is stopped for it"
 
 
 def test_files_are_read_again_on_sighup_and_a_mistake_changes_nothing(service: Ruled) -> None:
