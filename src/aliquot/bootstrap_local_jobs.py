@@ -93,6 +93,7 @@ def _exit(ending: Ending | None) -> Exit | None:
         system_ms=ending.system_ms,
         max_rss_kib=ending.max_rss_kib,
         lost_bytes=ending.lost_bytes,
+        signal=ending.signal,
     )
 
 

@@ -19,6 +19,7 @@ JOBS = [
     msgspec.structs.replace(WAITS, phase="running", started_ms=70_000, width=4),
     msgspec.structs.replace(WAITS, phase="stopping", started_ms=70_000, resizing=ResizeView(8, 4, 5, "9")),
     msgspec.structs.replace(WAITS, phase="failed", started_ms=1, over_ms=80_000, exit_status=3),
+    msgspec.structs.replace(WAITS, phase="failed", over_ms=80_000, exit_status=143, reason="time-limit"),
     msgspec.structs.replace(WAITS, phase="running", counts={"running": 3, "pending": 97}),
 ]
 

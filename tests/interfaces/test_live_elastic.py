@@ -154,7 +154,7 @@ def test_a_resize_does_not_count_as_a_failed_try(service: Elastic) -> None:
     service.until_width(job, 8)
     service.finish("train")
     assert service.client.wait(job).job.phase == "succeeded"
-    assert [attempt.outcome for attempt in service.attempts(job)] == ["resized", "lost", "succeeded"]
+    assert [attempt.outcome for attempt in service.attempts(job)] == ["resized", "failed", "succeeded"]
 
 
 def test_a_gang_goes_on_with_fewer_members_for_one_that_matters_more() -> None:
@@ -188,7 +188,7 @@ def test_without_shrinking_preemption_stops_an_elastic_job_whole() -> None:
         high = service.hold(4, priority=10)
         service.until_running(high)
         service.until_width(job, 4)
-        assert [attempt.outcome for attempt in service.attempts(job)] == ["lost", None]
+        assert [attempt.outcome for attempt in service.attempts(job)] == ["preempted", None]
 
 
 def test_run_takes_widths(service: Elastic) -> None:

@@ -82,7 +82,7 @@ class Books:
 
     def job(self, caller: Caller, job: str) -> JobDetail:
         """All about one job. Raises NotFoundError."""
-        life = self.life(job)
+        life = self.chronicle.in_full(self.life(job))
         is_own = self._may_control(caller, life)
         kept = self._kept_of(body_id(life.job.id)) if is_own else None
         output = None

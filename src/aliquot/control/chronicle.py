@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from aliquot.control.arrays import array_of, body_id
+from aliquot.control.endings import with_exits
 from aliquot.control.kept import Kept
 from aliquot.control.views import AttemptView, CardGrant, Exit, ResizeView
 from aliquot.core.events import (
@@ -106,6 +108,12 @@ class Chronicle:
         if count > self._most + self._most // 20:
             old = [self._take_oldest() for _ in range(count - self._most)]
             self._forget([*old, *(array for job in old if (array := self._drop(job)))])
+
+    def in_full(self, life: Life) -> Life:
+        """The same with how each of its attempts ended, in the words that people are told."""
+        job = life.job.id
+        told = [with_exits(one, partial(self._exits_of, job, one.number)) for one in life.attempts]
+        return replace(life, attempts=tuple(told))
 
     def _take_oldest(self) -> JobId:
         """Of whoever has most of them, so that nobody's jobs push out those of others."""

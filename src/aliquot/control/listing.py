@@ -10,6 +10,7 @@ from typing import Final
 
 from aliquot.control.arrays import array_of, fold
 from aliquot.control.chronicle import Life, held_width
+from aliquot.control.endings import reason_of
 from aliquot.control.kept import Kept
 from aliquot.control.looking import Lookout
 from aliquot.control.quotas import DEFAULT_QUEUE
@@ -32,7 +33,7 @@ from aliquot.core.records import Frozen, NodeRecord, queue_key
 from aliquot.core.units import FULL
 
 PEAK_FORMATS: Final = ("bf16", "fp16")  # what models are trained in; the first that a card's facts have
-UNRUNNABLE: Final = 127  # what a shell reports for a command it cannot run
+UNRUNNABLE: Final = 127  # what a shell reports for a command that is not there
 
 
 def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | None = None) -> JobSummary:
@@ -54,6 +55,7 @@ def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | 
         started_ms=None if last is None else last.started_ms,
         over_ms=life.over_ms,
         exit_status=exit_status(life),
+        reason=reason_of(last.exits) if last is not None and life.phase is Phase.FAILED else "",
         expected=expected if life.phase is Phase.PENDING else None,
         width=held_width(life),
         resizing=life.resizing,
@@ -67,7 +69,7 @@ def exit_status(life: Life) -> int | None:
     exits = [ending for ending in life.attempts[-1].exits if ending is not None]
     if not exits:
         return None
-    codes = [UNRUNNABLE if ending.how not in {"exited", "signalled"} else ending.status for ending in exits]
+    codes = [ending.status or (0 if ending.how == "exited" else UNRUNNABLE) for ending in exits]
     return next((code for code in codes if code), 0)
 
 

@@ -39,6 +39,7 @@ class JobRow(msgspec.Struct, frozen=True, gc=False):
     started_ms: int | None = None
     over_ms: int | None = None
     exit_status: int | None = None
+    reason: str = ""
     expected: StartRow | None = None
     members: int = 1
     counts: dict[str, int] | None = None

@@ -122,17 +122,24 @@ class ReservationView(msgspec.Struct, frozen=True):
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How one member of an attempt ended. `status` is the exit code that a shell would report."""
+    """How one member of an attempt ended. `status` is the exit code that a shell would report.
+
+    `how`: exited, signalled (by `signal`), unrunnable (126 and 127, as of a shell) or refused by the host.
+    `reason`: why it was ended, empty where nobody ended it: cancelled, time-limit, MemoryLimit (of a card),
+    memory-limit (of the host), gang (another member was over), preempted, moved, resized,
+    supervisor-stopped, superseded.
+    """
 
     how: str
     status: int
-    reason: str = ""  # who ended it: cancelled, time-limit, ...
+    reason: str = ""
     text: str = ""
     wall_ms: int = 0
     user_ms: int = 0
     system_ms: int = 0
     max_rss_kib: int = 0
     lost_bytes: int = 0  # of its output, for want of room on the disk
+    signal: int = 0  # by number
 
 
 class CardGrant(msgspec.Struct, frozen=True):
@@ -148,7 +155,11 @@ class CardGrant(msgspec.Struct, frozen=True):
 
 
 class AttemptView(msgspec.Struct, frozen=True):
-    """One attempt. `outcome`: succeeded, failed, lost, resized or refused; None while it is not over."""
+    """One attempt. `outcome`: None while it is not over; succeeded, failed or cancelled; refused by the node;
+
+    preempted, moved or resized, and the job goes on in another; lost: nobody saw how it ended. Another
+    follows one that was refused or lost, and one that failed where there are retries left.
+    """
 
     number: int
     granted_ms: int
@@ -192,6 +203,7 @@ class JobSummary(msgspec.Struct, frozen=True):
     started_ms: int | None = None
     over_ms: int | None = None
     exit_status: int | None = None
+    reason: str = ""  # of a job that failed: what ended it, such as time-limit; see `Exit`
     expected: Expected | None = None  # when it is expected to start, as of the last look ahead
     members: int = 1  # processes that start and end together
     array: str = ""  # the array it is one of

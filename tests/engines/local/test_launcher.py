@@ -59,6 +59,19 @@ def test_a_failure_is_tried_again_as_often_as_was_said(site: Site) -> None:
     assert [site.output("j", attempt) for attempt in (1, 2, 3)] == ["1\n", "2\n", "3\n"]
 
 
+@pytest.mark.parametrize("crashes", [False, True], ids=["one service", "taken up by another"])
+@pytest.mark.parametrize("reason", ["time-limit", "MemoryLimit"])
+def test_a_limit_is_final_however_many_retries_are_left(site: Site, reason: str, crashes: bool) -> None:
+    limit = {"time_ms": 300} if reason == "time-limit" else {}
+    site.submit("j", "sleep 60", retries=3, **limit).until_running("j")
+    if reason != "time-limit":
+        site.launcher.stop(JobId("j"), 1, reason)
+    if crashes:
+        site.crash()
+    site.until_over("j")
+    assert (site.ending("j").reason, site.outcomes("j")) == (reason, [FAILED])
+
+
 def test_repeated_steps_change_nothing(site: Site) -> None:
     site.submit("j", f"echo x >> {site.folder}/ran; sleep 60").until_running("j")
     start = Start(JobId("j"), 1, (a_placement(site.nodes[0], [0]),))

@@ -45,8 +45,8 @@ def site() -> Iterator[Site]:
         pytest.param("exit 255", "exited", 255, FAILED, id="the largest exit code"),
         pytest.param("kill -9 $$", "signalled", 137, FAILED, id="its own KILL"),
         pytest.param("kill -SEGV $$", "signalled", 139, FAILED, id="a fault"),
-        pytest.param(["no-such-program"], "unrunnable", 0, FAILED, id="a program that is not there"),
-        pytest.param(["/dev/null"], "unrunnable", 0, FAILED, id="a file that is no program"),
+        pytest.param(["no-such-program"], "unrunnable", 127, FAILED, id="a program that is not there"),
+        pytest.param(["/dev/null"], "unrunnable", 126, FAILED, id="a file that is no program"),
     ],
 )
 def test_ends_are_recorded_as_they_were(

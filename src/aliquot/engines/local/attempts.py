@@ -15,6 +15,9 @@ GANG: Final = "gang"
 AGAIN: Final = frozenset({"moved", "preempted", "resized", "supervisor-stopped", "superseded"})
 """Reasons that are not the job's doing: it goes back to its queue."""
 
+FINAL: Final = frozenset({"cancelled", "time-limit", "MemoryLimit", "memory-limit"})
+"""Reasons after which nothing is tried again: its owner's will, and limits that it would reach once more."""
+
 _WINDING_UP: Final = frozenset({Life.STOPPING, Life.OVER, Life.ORPHANED})
 
 
@@ -100,7 +103,7 @@ class Attempt:
             return Outcome.LOST  # a supervisor was killed: nobody knows how the work went
         if any(ending.reason in AGAIN or ending.how == "refused" for ending in own):
             return Outcome.LOST
-        may_retry = self.number <= self.retries and not any(ending.reason == "cancelled" for ending in own)
+        may_retry = self.number <= self.retries and not any(ending.reason in FINAL for ending in own)
         return Outcome.LOST if may_retry else Outcome.FAILED
 
 

@@ -68,7 +68,7 @@ class Payload(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     rlimits: tuple[tuple[str, int, int], ...] = ()  # such as ("nofile", soft, hard)
     time_ms: int | None = None
-    retries: int = 0  # attempts after the first that may follow a failure
+    retries: int = 0  # attempts after the first that may follow a failure; none follows a limit
     member_limits: tuple[Limits, ...] = ()  # of a gang whose members ask for different things
     members: int = 1  # as written; a gang may have fewer at a time
     widths: tuple[int, ...] = ()  # of an elastic job; its limits are those at the width it was written with
@@ -88,7 +88,7 @@ class Payload(msgspec.Struct, frozen=True):
 class Ending(msgspec.Struct, frozen=True):
     """How one member of an attempt ended, as its supervisor recorded it."""
 
-    how: str  # exited, signalled, refused, unrunnable
+    how: str  # exited, signalled, refused, unrunnable (then `code` is 127 where it is not there, else 126)
     code: int = 0
     signal: int = 0
     reason: str = ""  # who ended it: cancelled, time-limit, ...

@@ -29,7 +29,7 @@ def job_lines(jobs: Sequence[Job]) -> list[str]:
         "CARDS": [cards_of(job) for job in jobs],
         "PHASE": [counts_of(job) for job in jobs],
         "FOR": [age(now - (job.over_ms or job.started_ms or job.submitted_ms)) for job in jobs],
-        "EXIT": ["" if job.exit_status is None else str(job.exit_status) for job in jobs],
+        "EXIT": [exit_of(job) for job in jobs],
     }
     if any(job.expected is not None for job in jobs):
         table["STARTS IN"] = [starts_in(job.expected, now) for job in jobs]
@@ -43,6 +43,12 @@ def counts_of(job: Job) -> str:
     if job.counts is None:
         return job.phase
     return ", ".join(f"{count} {phase}" for phase, count in job.counts.items())
+
+
+def exit_of(job: Job) -> str:
+    """Its exit code once it is over, and what ended it where that was a limit, such as `143 time-limit`."""
+    code = "" if job.exit_status is None else str(job.exit_status)
+    return f"{code} {job.reason}" if job.reason else code
 
 
 def cards_of(job: Job) -> str:

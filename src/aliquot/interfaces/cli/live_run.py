@@ -18,6 +18,7 @@ from aliquot.control.errors import UnavailableError
 from aliquot.control.live import OutputPiece, Remote
 from aliquot.control.views import JobDetail, JobSummary
 from aliquot.core.errors import AliquotError
+from aliquot.interfaces.cli.endings import end_line
 from aliquot.interfaces.cli.job_rows import counts_of
 from aliquot.interfaces.cli.live_asks import tasks_of
 from aliquot.interfaces.cli.live_text import WHEN, waiting_line
@@ -28,7 +29,6 @@ POLL_S: Final = 20.0
 AWAY_S: Final = 60.0
 GIVEN_UP: Final = 130
 UNKNOWN: Final = 1
-GANG: Final = "gang"  # the reason of members that end since another did
 ARRAY_S: Final = 1.0  # between two looks at an array
 MEMBERS_S: Final = 0.2  # between two looks at the output of members
 PENDING: Final = "pending"
@@ -50,7 +50,7 @@ def run_job(remote: Remote, job: str) -> int:
         print_output(remote, job, follow=True)
         detail = _await_end(remote, job)
     code = exit_code(detail)
-    said = ending_line(detail)
+    said = end_line(detail)
     if said:
         say(said)
     return code
@@ -135,21 +135,6 @@ def code_of(job: JobSummary) -> int:
     if status is not None:
         return status if status or job.phase == "succeeded" else UNKNOWN
     return {"succeeded": 0, "cancelled": GIVEN_UP}.get(job.phase, UNKNOWN)
-
-
-def ending_line(detail: JobDetail) -> str:
-    """What is worth saying about how it ended, or nothing."""
-    exits = [
-        ending for ending in (detail.attempts[-1].exits if detail.attempts else ()) if ending is not None
-    ]
-    # of a gang most are ended because of one: what ended that one is of interest
-    whys = [ending.reason or ending.text for ending in exits if ending.reason != GANG]
-    why = next((why for why in whys if why), "")
-    if detail.job.phase == "succeeded":
-        return ""
-    if not why and detail.job.exit_status is not None:
-        return ""
-    return f"job {detail.job.id} {detail.job.phase}{f': {why}' if why else ''}"
 
 
 def _await_code(remote: Remote, job: str) -> int:

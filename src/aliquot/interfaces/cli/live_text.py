@@ -17,7 +17,8 @@ from aliquot.control.views import (
     ResizeView,
 )
 from aliquot.core.steps import Gate
-from aliquot.core.units import format_memory, format_ms
+from aliquot.core.units import format_memory
+from aliquot.interfaces.cli.endings import exit_line, outcome_words
 from aliquot.interfaces.cli.gates import GATES, gate_lines
 from aliquot.interfaces.cli.job_rows import cards_of
 from aliquot.interfaces.cli.plain import age, columns, now_ms
@@ -98,8 +99,10 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
     if detail.output is not None:
         yield f"  output    {detail.output}"
     yield from (f"  not enforced: {lapse}" for lapse in detail.unenforced if not detail.is_over)
-    for attempt in detail.attempts:
-        yield from _attempt_lines(attempt)
+    for at, attempt in enumerate(detail.attempts, 1):
+        is_last = at == len(detail.attempts)
+        words = outcome_words(attempt, is_last=is_last, is_over=detail.is_over)
+        yield from _attempt_lines(attempt, words)
     for said in detail.progress:
         yield f"  {_progress_line(said, of_many=len(detail.progress) > 1)}"
 
@@ -203,8 +206,7 @@ def _reasons(said: LiveExplanation) -> list[str]:
     return [explain_reason(reason) for reason in said.wait.reasons] if said.wait is not None else []
 
 
-def _attempt_lines(attempt: AttemptView) -> Iterator[str]:
-    outcome = attempt.outcome or ("runs" if attempt.started_ms is not None else "starting")
+def _attempt_lines(attempt: AttemptView, outcome: str) -> Iterator[str]:
     times = f"granted {_clock(attempt.granted_ms)}"
     if attempt.started_ms is not None:
         times += f", started {_clock(attempt.started_ms)}"
@@ -219,13 +221,8 @@ def _attempt_lines(attempt: AttemptView) -> Iterator[str]:
         )
         yield f"    {hold.node}: {f'{what}: ' if hold.cards else ''}{' '.join(hold.cards) or 'no card'}"
     for ending in attempt.exits:
-        if ending is None:
-            yield "    ended: nobody saw how"
-            continue
-        why = "".join(f", {word}" for word in (ending.reason, ending.text) if word)
-        used = f"cpu {format_ms(ending.user_ms + ending.system_ms)}, at most {ending.max_rss_kib // 1024} MiB"
-        yield f"    {ending.how} with {ending.status}{why} after {format_ms(ending.wall_ms)}; {used}"
-        if ending.lost_bytes:
+        yield f"    {exit_line(ending)}"
+        if ending is not None and ending.lost_bytes:
             lost = f"{ending.lost_bytes:,} bytes"
             yield f"    {lost} of its output are lost: there was too little room on the disk"
 

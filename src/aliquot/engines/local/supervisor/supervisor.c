@@ -284,6 +284,7 @@ static void run_command(int go, int to, int out_end, int err_end, pid_t parent, 
 
 static void refuse(enum fault fault, const char *what, int error) {
     ending.how = fault == JOB ? "unrunnable" : "refused";
+    if (fault == JOB) ending.code = error == ENOENT ? 127 : 126; /* as a shell says it */
     snprintf(ending.text, sizeof ending.text, "%s: %s", what, strerror(error));
     for (char *at = ending.text; *at; at++)
         if (*at == '\n') *at = ' ';
