@@ -157,13 +157,13 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def least(self) -> int:
-        """Members that must start together, so that every group has its own minimum too."""
+        """Members that must start together, so that every group has its own minimum too; never below one."""
         if self.groups:
             own = max((group.members[group.least - 1] + 1 for group in self.groups), default=0)
-            return max(own, self.minimum or 0)
+            return max(own, self.minimum or 0, 1)
         if self.minimum is None and self.elastic is not None and len(self.members) > 1:
             return min(self.elastic.widths[0], len(self.members))
-        return len(self.members) if self.minimum is None else self.minimum
+        return len(self.members) if self.minimum is None else max(1, self.minimum)
 
     def sized(self, width: int) -> Job:
         """The job as it is at `width` cards, or members of a gang; host resources in proportion."""

@@ -65,8 +65,8 @@ class Group(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def least(self) -> int:
-        """Of its members, how many must start together."""
-        return len(self.members) if self.minimum is None else self.minimum
+        """Of its members, how many must start together: from one to all, whatever is said."""
+        return len(self.members) if self.minimum is None else min(max(1, self.minimum), len(self.members))
 
     def among(self, count: int) -> tuple[int, ...]:
         """Its members among the first `count` of the job."""
