@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from aliquot.client.asking import PATIENCE_S, Asking, part_of, with_query
+from aliquot.control.card_views import CardView
 from aliquot.control.decode import decoded
 from aliquot.control.live import OutputPiece
 from aliquot.control.views import (
     Accepted,
-    CardView,
     Configuration,
     Done,
     InForce,

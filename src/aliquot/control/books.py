@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from aliquot.control.arrays import body_id
+from aliquot.control.card_views import CardView
 from aliquot.control.chronicle import Chronicle, Life
 from aliquot.control.errors import ConflictError, ForbiddenError
 from aliquot.control.kept import Kept, decode_kept
@@ -25,7 +26,6 @@ from aliquot.control.reserving import reservation_views
 from aliquot.control.views import (
     Accepted,
     Caller,
-    CardView,
     InForce,
     JobDetail,
     JobSummary,

@@ -9,21 +9,13 @@ from types import MappingProxyType
 from typing import Final
 
 from aliquot.control.arrays import array_of, fold
+from aliquot.control.card_views import CardUse, CardView, Foreigner
 from aliquot.control.chronicle import Life, held_width
 from aliquot.control.endings import reason_of
 from aliquot.control.kept import Kept
 from aliquot.control.looking import Lookout
 from aliquot.control.quotas import DEFAULT_QUEUE
-from aliquot.control.views import (
-    Accepted,
-    CardGrant,
-    CardUse,
-    CardView,
-    Foreigner,
-    JobDetail,
-    JobSummary,
-    Progress,
-)
+from aliquot.control.views import Accepted, CardGrant, JobDetail, JobSummary, Progress
 from aliquot.core.health import Reading
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Card

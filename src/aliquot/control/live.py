@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 if TYPE_CHECKING:  # a list is printed without them
+    from aliquot.control.card_views import CardView
     from aliquot.control.views import (
         Accepted,
-        CardView,
         Configuration,
         InForce,
         JobDetail,

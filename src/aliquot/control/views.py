@@ -256,47 +256,6 @@ class JobDetail(msgspec.Struct, frozen=True):
         return self.job.over_ms is not None
 
 
-class CardUse(msgspec.Struct, frozen=True):
-    """One job on a card."""
-
-    job: str
-    user: str
-    compute_milli: int
-    memory_mib: int
-    used_mib: int | None = None  # by its processes, as last seen
-
-
-class Foreigner(msgspec.Struct, frozen=True):
-    """A process on a card that belongs to no job here."""
-
-    pid: int
-    user: str = ""
-    memory_mib: int | None = None
-
-
-class CardView(msgspec.Struct, frozen=True):
-    """One card, what is granted of it and how it is used. `state`: ok, drained, faulty or away.
-
-    What is free is what is offered: not granted, nor taken by others. `used_mib` and what follows are as last
-    seen, None where that is too long ago or was not told.
-    """
-
-    node: str
-    index: int
-    uuid: str
-    model: str
-    pci: str
-    numa: int | None
-    memory_mib: int
-    state: str
-    free_compute_milli: int
-    free_memory_mib: int
-    jobs: tuple[CardUse, ...] = ()
-    used_mib: int | None = None
-    busy_percent: int | None = None
-    foreign: tuple[Foreigner, ...] | None = None
-
-
 class QuotaView(msgspec.Struct, frozen=True):
     """What a queue may have of one thing and has: thousandths of a card, MiB, or cents a month.
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from aliquot.control.card_views import CardView
 from aliquot.control.errors import UnavailableError
 from aliquot.control.service import Service
 from aliquot.control.views import (
     Accepted,
     Caller,
-    CardView,
     Configuration,
     Done,
     InForce,

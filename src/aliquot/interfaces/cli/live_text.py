@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from aliquot.control.card_views import CardView
 from aliquot.control.views import (
     Accepted,
     AttemptView,
-    CardView,
     InForce,
     JobDetail,
     LiveExplanation,

@@ -12,9 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from aliquot.control.card_views import CardView
 from aliquot.control.errors import UnavailableError
 from aliquot.control.live import Remote
-from aliquot.control.views import CardView, JobSummary, Site
+from aliquot.control.views import JobSummary, Site
 from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.job_rows import cards_of, counts_of
 from aliquot.interfaces.cli.live_text import in_use, users_of

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from aliquot.control.card_views import CardView
 from aliquot.control.live import Remote
-from aliquot.control.views import CardView, Reservation, ReservationView
+from aliquot.control.views import Reservation, ReservationView
 from aliquot.core.errors import SpecError
 from aliquot.core.units import format_ms
 from aliquot.interfaces.cli.moments import spell_moment

@@ -1,0 +1,49 @@
+"""Cards as people see them: what is granted of each, what is free, and who else is on it.
+
+Memory is MiB, compute thousandths of a card, times are milliseconds of the Unix epoch. None is unknown.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class CardUse(msgspec.Struct, frozen=True):
+    """One job on a card."""
+
+    job: str
+    user: str
+    compute_milli: int
+    memory_mib: int
+    used_mib: int | None = None  # by its processes, as last seen
+
+
+class Foreigner(msgspec.Struct, frozen=True):
+    """A process on a card that belongs to no job here."""
+
+    pid: int
+    user: str = ""
+    memory_mib: int | None = None
+
+
+class CardView(msgspec.Struct, frozen=True):
+    """One card, what is granted of it and how it is used. `state`: ok, drained, faulty or away.
+
+    What is free is what is offered: not granted, nor taken by others. `used_mib` and what follows are as last
+    seen, None where that is too long ago or was not told.
+    """
+
+    node: str
+    index: int
+    uuid: str
+    model: str
+    pci: str
+    numa: int | None
+    memory_mib: int
+    state: str
+    free_compute_milli: int
+    free_memory_mib: int
+    jobs: tuple[CardUse, ...] = ()
+    used_mib: int | None = None
+    busy_percent: int | None = None
+    foreign: tuple[Foreigner, ...] | None = None
