@@ -23,6 +23,7 @@ from aliquot.core.events import (
 from aliquot.core.forecast import Forecast
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
+from aliquot.core.jobs import Elastic, Request
 from aliquot.core.slices import Vector
 from aliquot.core.speed import SpeedTable
 from aliquot.core.steps import Kill, Move, Start
@@ -81,6 +82,27 @@ def test_a_job_is_confirmed_at_once_and_ends_after_its_work() -> None:
     forecast.carry_out([start()])
     assert forecast.observe() == [Started(0, JobId("j"), 1), Ended(1_000, JobId("j"), 1, Outcome.SUCCEEDED)]
     assert forecast.is_over
+
+
+@pytest.mark.parametrize(
+    ("members", "elastic", "left"),
+    [
+        pytest.param([a_request(1)], Elastic((1, 2), (1000, 2000)), 2 * HOUR, id="elastic: all is saved"),
+        pytest.param([a_request(1)] * 2, None, 3 * HOUR, id="a gang without a checkpoint: all is lost"),
+    ],
+)
+def test_what_is_left_to_do_after_a_restart_at_another_width(
+    members: list[Request], elastic: Elastic | None, left: int
+) -> None:
+    job = a_job("j", members, elastic=elastic, minimum=1 if elastic is None else None)
+    forecast = Forecast(a_scenario([NODE, OTHER], [an_offer(job, 3 * HOUR), an_offer(a_job("k", at=HOUR))]))
+    forecast.observe()
+    there = tuple(a_placement(NODE, [at]) for at in range(len(members)))
+    forecast.carry_out([start(*there)])
+    forecast.observe()
+    assert forecast.state.now == HOUR
+    forecast.carry_out([Kill(JobId("j"), 1, resized=True)])
+    assert forecast.state.left["j"] == left
 
 
 def test_a_job_without_an_end_runs_for_ever() -> None:

@@ -12,7 +12,7 @@ from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo
 from aliquot.core.queues import Discipline
 from aliquot.core.settings import Backfill, ElasticRules, Preemption, Settings
-from aliquot.core.steps import Gate, Kill, Place, Reserve, Resize, Start
+from aliquot.core.steps import Evict, Gate, Kill, Place, Reserve, Resize, Start
 from tests.support.build import a_request
 from tests.support.planning import carried_out, gates, planned, settings
 from tests.support.same import same_world
@@ -188,6 +188,36 @@ def test_preemption_narrows_by_restart_within_its_grace() -> None:
     }
     assert sum(part.milli for part in site.job("c").asked) == 4000
     assert (site.job("c").evictions, site.job("c").resizes) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("how", "stopped"),
+    [
+        pytest.param(
+            replace(SHRINK, resizes_in_place=True), "c", id="in place only the members that go lose"
+        ),
+        pytest.param(SHRINK, "b", id="by restart all of them lose"),
+    ],
+)
+def test_a_gang_that_has_to_restart_is_charged_the_work_of_all_its_members(
+    how: Settings, stopped: tuple[str, int]
+) -> None:
+    """Ten minutes unsaved: of two members of six 20 card-min, of all six 60; of b's three cards 30."""
+    site = WorldBuilder().node("n", 9).submit("c", [a_request(1)] * 6, minimum=2).submit("b", cards=3)
+    decided = carried_out(under_way(site, how).submit("high", cards=2, priority=10), how)
+    changed = [step for step in decided.steps if isinstance(step, Resize | Evict)]
+    assert [(step.job, step.cost_ms // MINUTE) for step in changed] == [
+        (stopped, 20 if stopped == "c" else 30)
+    ]
+
+
+def test_a_gang_that_saves_often_is_narrowed_by_restart_all_the_same() -> None:
+    stop = Stop(checkpoint_ms=4 * MINUTE, restart_ms=MINUTE)
+    site = WorldBuilder().node("n", 9).submit("c", [a_request(1)] * 6, minimum=2, stop=stop)
+    site.submit("b", cards=3)
+    decided = carried_out(under_way(site, SHRINK).submit("high", cards=2, priority=10), SHRINK)
+    (step,) = [step for step in decided.steps if isinstance(step, Resize)]
+    assert (step.job, step.cost_ms // MINUTE) == ("c", 6 * (2 + 1))
 
 
 def test_one_that_is_being_narrowed_is_not_looked_at_again_for_others() -> None:

@@ -17,12 +17,13 @@ from aliquot.core.events import (
     NodeJoined,
     Outcome,
     Resized,
+    Resizing,
     Started,
     StartRefused,
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import After, Bound, Job, Stop
+from aliquot.core.jobs import After, Bound, Elastic, Job, Stop
 from aliquot.core.report.meter import Meter
 from aliquot.core.report.scorecard import Scorecard, score
 from aliquot.core.report.toll import Attempt, Toll, toll_of
@@ -48,6 +49,23 @@ def card_of(events: Sequence[Event], offers: Sequence[Offer] = (), end: int | No
 
 def count_of(card: Scorecard, failure: str) -> int | None:
     return next(found.count for found in card.failures if found.id == failure)
+
+
+@pytest.mark.parametrize(
+    ("more", "lost"),
+    [
+        pytest.param({"elastic": Elastic((4, 8), (1000, 1900))}, 0, id="an elastic job saves its work first"),
+        pytest.param({}, 8 * 10, id="a gang loses what it did since its checkpoint"),
+    ],
+)
+def test_what_a_job_loses_that_starts_again_at_another_width(more: dict[str, Any], lost: int) -> None:
+    job = a_job("j", a_request(8), stop=Stop(checkpoint_ms=20 * MIN), **more)
+    events = [
+        Resizing(50 * MIN, job.id, 1, placed(range(4)), None, MIN) if isinstance(event, Evicting) else event
+        for event in evicted(job)
+    ]
+    card = card_of([NodeJoined(0, NODE), *events])
+    assert (card.resized, card.evicted, card.lost_work_card_minutes) == (1, 0, lost)
 
 
 @pytest.mark.parametrize(

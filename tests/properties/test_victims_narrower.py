@@ -200,12 +200,12 @@ def ways(site: WorldBuilder, name: str) -> Iterator[Way]:
             while mask.bit_count() > cards - width:
                 mask &= mask - 1
             cost = cards * job.stop.restart_ms
-            if width < cards and cost < whole:
+            if width < cards and cost <= whole:
                 yield Way(name, width, cost, (Seat(seats[0].row, mask, seats[0].vector, True),))
     for width in range(job.least, len(seats)) if len(seats) > 1 else ():
         lost = sum(seat.mask.bit_count() for seat in seats[width:])
         cost = cards * job.stop.restart_ms + lost * ran
-        if cost < whole:
+        if cost <= whole:
             yield Way(name, width, cost, tuple(seats[width:]))
     yield Way(name, GONE, whole, tuple(seats))
 

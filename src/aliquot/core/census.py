@@ -180,9 +180,11 @@ class Census:
         self, record: JobRecord, grants: tuple[Grant, ...], whole: Tenant, cost: int
     ) -> Iterator[tuple[Tenant, Terms]]:
         spent, charged, rest = 0, whole.charge, whole.seats
+        in_place = self._desk.settings.resizes_in_place
         for level in self._levels(record, grants):
-            total = shrink_cost(record, sum(part.milli for part in level.asked), self._now)
-            if total >= cost:
+            left_milli = sum(part.milli for part in level.asked)
+            total = shrink_cost(record, left_milli, self._now, in_place=in_place)
+            if total > cost:  # at the same loss it is better to run on narrower
                 break
             left = () if self._accounts is None else self._accounts.charge(level.asked)
             part = whole._replace(

@@ -297,8 +297,9 @@ class Forecast:
                 return  # it is ending
             self._go(step.job)
             if step.evicted or step.resized:
-                self._save(step.job, running, warned=step.resized)
-                slow = self._offer_of[step.job].job.stop.stop_ms
+                job = self._offer_of[step.job].job
+                self._save(step.job, running, warned=step.resized and job.elastic is not None)
+                slow = job.stop.stop_ms
                 slow = min(slow, step.grace_ms) if step.evicted or step.grace_ms else slow
                 if slow:
                     self._wind_down(step, running, slow)
@@ -319,7 +320,8 @@ class Forecast:
     def _save(self, job: JobId, running: Running, *, warned: bool = False) -> None:
         """What is left to do once the job goes on from its last checkpoint; all, where it makes none.
 
-        `warned`: it saves all it did before it goes on at another width, as if that changed in place.
+        `warned`: an elastic job saves all it did before it goes on at another width, as if that changed in
+        place; a gang loses what it has not saved, as when it is stopped.
         """
         left = self._left(running) if warned else running.work_left_ms
         if left is None:

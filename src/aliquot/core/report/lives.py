@@ -190,7 +190,8 @@ class Lives:
             return
         if life.evicting is not None and after is Phase.SUCCEEDED and life.since_ms is not None:
             life.worked_ms = at - life.since_ms  # it was done before its grace was over
-        stopped = after is Phase.PENDING and not isinstance(life.evicting, Resizing)
+        resized = isinstance(life.evicting, Resizing) and life.job.elastic is not None
+        stopped = after is Phase.PENDING and not resized  # an elastic job saves its work when it is warned
         self._add_toll(life, life.toll(at, self.start, stopped=stopped))
 
     def _add_toll(self, life: Life, toll: Toll) -> None:

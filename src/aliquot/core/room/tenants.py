@@ -312,16 +312,18 @@ def victim_cost(record: JobRecord, now: int, rules: Preemption) -> int | None:
     return terms.milli * (_unsaved_ms(record, now) + terms.restart + terms.extra) // FULL
 
 
-def shrink_cost(record: JobRecord, left_milli: int, now: int) -> int:
+def shrink_cost(record: JobRecord, left_milli: int, now: int, *, in_place: bool = True) -> int:
     """What is lost, in ms of one whole card, if the job of `record` goes on with `left_milli` of its cards.
 
-    All its cards stand still for a restart; an elastic job loses nothing else, a gang the work of those
-    members that go.
+    All its cards stand still for a restart. An elastic job loses nothing else: it saves its work when it is
+    warned. A gang loses the unsaved work of those members that go; where widths do not change `in_place`, all
+    of them end and start again, and it loses as much as if it were stopped.
+    Worked: of 8 cards 4 stay, 50 min after a checkpoint, 1 min to restart: 8 + 200 min, by restart 8 + 400.
     """
     held = _milli_cards(record)
     lost = held * record.job.stop.restart_ms
     if record.job.elastic is None:
-        lost += (held - left_milli) * _unsaved_ms(record, now)
+        lost += (held - left_milli if in_place else held) * _unsaved_ms(record, now)
     return lost // FULL
 
 
