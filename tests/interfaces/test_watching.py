@@ -209,3 +209,35 @@ def user() -> str:
     import getpass
 
     return getpass.getuser()
+
+
+def test_b02_a_board_that_was_swapped_leaves_its_job_listed_and_is_a_card_of_its_own(
+    sim: SimulatedNvml,
+) -> None:
+    """B02, with B33's alarm: a service that comes back finds card A gone and card C in its place."""
+    with Watched(sim) as service:
+        first = service.occupy(5_000, "20000MiB")
+        service.until_running(first)
+        old = service.client.job(first).attempts[0].holds[0].cards[0]
+        at = [card.uuid for card in service.client.gpus()].index(old)
+        service.kill()
+        new = "GPU-11111111-2222-3333-4444-555555555555"
+        sim.set_card(at, uuid=new)
+        service.start()
+        wait_for(lambda: len(service.client.gpus()) == 9, "the old card to be listed behind the new")
+        others, gone = service.client.gpus()[:-1], service.client.gpus()[-1]
+        assert (gone.uuid, gone.state, [use.job for use in gone.jobs]) == (old, "gone", [first])
+        assert {card.free_compute_milli for card in others} == {1000}
+        assert any("over-committed by 1 card" in note for note in service.client.site().notes)
+        detail = service.client.job(first)
+        assert (detail.job.phase, detail.gone) == ("running", (old,))
+        assert f"its card {old} is gone" in service.run("job", first).out
+        assert " gone " in service.run("gpus").out
+        wide = service.submit("echo $CUDA_VISIBLE_DEVICES", gpus=8)
+        assert service.client.wait(wide).job.phase == "succeeded"
+        assert new in service.client.output(wide).body.decode()
+        service.kill().start()
+        assert any("over-committed by 1 card" in note for note in service.client.site().notes), "said again"
+        service.client.cancel(first)
+        service.client.wait(first)
+        assert [card.uuid for card in service.client.gpus()] == [card.uuid for card in others]

@@ -27,19 +27,20 @@ class Foreigner(msgspec.Struct, frozen=True):
 
 
 class CardView(msgspec.Struct, frozen=True):
-    """One card, what is granted of it and how it is used. `state`: ok, drained, faulty or away.
+    """One card, what is granted of it and how it is used. `state`: ok, drained, faulty, away or gone.
 
-    What is free is what is offered: not granted, nor taken by others. `used_mib` and what follows are as last
+    One that is gone is granted and not in its node any more: it has no index, and its size is unknown. What
+    is free is what is offered: not granted, nor taken by others. `used_mib` and what follows are as last
     seen, None where that is too long ago or was not told.
     """
 
     node: str
-    index: int
+    index: int | None
     uuid: str
     model: str
     pci: str
     numa: int | None
-    memory_mib: int
+    memory_mib: int | None
     state: str
     free_compute_milli: int
     free_memory_mib: int

@@ -14,6 +14,7 @@ from aliquot.control.chronicle import Life, held_width
 from aliquot.control.endings import reason_of
 from aliquot.control.kept import Kept
 from aliquot.control.looking import Lookout
+from aliquot.control.overbooked import gone_cards
 from aliquot.control.quotas import DEFAULT_QUEUE
 from aliquot.control.views import Accepted, CardGrant, JobDetail, JobSummary, Progress
 from aliquot.core.health import Reading
@@ -115,7 +116,13 @@ def describe(
         expected=now.expected if life.phase is Phase.PENDING else None,
         promise=now.promise,
         unenforced=unenforced,
+        gone=tuple(card for held in gone_cards(world).values() for card in held if _holds(life, card)),
     )
+
+
+def _holds(life: Life, card: CardId) -> bool:
+    last = life.attempts[-1] if life.attempts else None
+    return last is not None and last.ended_ms is None and any(card in hold.cards for hold in last.holds)
 
 
 def where_it_stands(life: Life, world: Frozen, lookout: Lookout) -> Accepted:
@@ -154,7 +161,10 @@ def card_views(
     readings: Mapping[CardId, Reading] = MappingProxyType({}),
     user_of: Callable[[int], str] = lambda pid: "",
 ) -> list[CardView]:
-    """Every card, node by node in their order, with the last `readings`; `user_of` names whose a pid is."""
+    """Every card, node by node in their order, with the last `readings`; `user_of` names whose a pid is.
+
+    Behind a node's own, those that are granted on it and not there any more.
+    """
     uses: dict[CardId, list[CardUse]] = defaultdict(list)
     for job, grants in sorted(world.grants.items()):
         for grant in grants:
@@ -162,12 +172,16 @@ def card_views(
             for card in grant.placement.cards:
                 used = _used_by(job, readings.get(card))
                 uses[card].append(CardUse(job, owner_of(job), vector.compute, vector.memory, used))
-    return [
-        _card_view(record, at, card, uses[card.uuid], readings.get(card.uuid), user_of)
-        for name in world.node_at
-        for record in (world.nodes[name],)
-        for at, card in enumerate(record.node.cards)
-    ]
+    gone = gone_cards(world)
+    found = []
+    for name in world.node_at:
+        record = world.nodes[name]
+        found += [
+            _card_view(record, at, card, uses[card.uuid], readings.get(card.uuid), user_of)
+            for at, card in enumerate(record.node.cards)
+        ]
+        found += [_gone_view(record, card, uses[card]) for card in sorted(gone.get(name, ()))]
+    return found
 
 
 def peak_of(world: Frozen, hold: CardGrant) -> float | None:
@@ -198,6 +212,22 @@ def _foreign(reading: Reading | None, user_of: Callable[[int], str]) -> tuple[Fo
         Foreigner(process.pid, user_of(process.pid), process.memory_mib)
         for process in reading.processes
         if process.job is None
+    )
+
+
+def _gone_view(record: NodeRecord, card: CardId, uses: Sequence[CardUse]) -> CardView:
+    return CardView(
+        node=str(record.node.id),
+        index=None,
+        uuid=card,
+        model="",
+        pci="",
+        numa=None,
+        memory_mib=None,
+        state="gone",
+        free_compute_milli=0,
+        free_memory_mib=0,
+        jobs=tuple(uses),
     )
 
 

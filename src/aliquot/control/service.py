@@ -26,6 +26,7 @@ from aliquot.control.grouping import Group
 from aliquot.control.intake import Intake
 from aliquot.control.looking import Lookout
 from aliquot.control.loop import Loop
+from aliquot.control.overbooked import Overbooked, overbooked_notes
 from aliquot.control.parts import Parts, Rules
 from aliquot.control.quotas import notes_on_queues
 from aliquot.control.reserving import changes_of, wanted_by, with_window, without_window
@@ -73,7 +74,7 @@ class Service(Books):
         self.lookout = Lookout(
             self.rules.settings, world, is_ready=Counting(parts.keep_kernels), on_look=self._foreseen
         )
-        own = (self.chronicle, self, self.intake, self.lookout)
+        own = (self.chronicle, self, self.intake, self.lookout, Overbooked(self.say))
         self.group = Group(record, (*own, *parts.observers))
         self.loop = Loop(self.intake, parts.clock, self.group, self.rules.settings, (self.group,))
         self.loop.world = world
@@ -89,6 +90,9 @@ class Service(Books):
             record = known.get(node.id)
             if record is None or record.node != node or not record.up:
                 self.parts.machine.tell(NodeJoined(0, node))
+            else:
+                for note in overbooked_notes(self.frozen, node.id):
+                    self.say(note)
         self._keep_windows()
         for note in notes_on_queues(self.frozen, self.rules.settings):
             self.say(note)

@@ -249,6 +249,7 @@ class JobDetail(msgspec.Struct, frozen=True):
     )
     promise: Promise | None = None  # where it has bounds
     unenforced: tuple[str, ...] = ()  # what this host does not enforce of what it was granted or limited to
+    gone: tuple[str, ...] = ()  # cards it holds that are not in their node any more
 
     @property
     def is_over(self) -> bool:

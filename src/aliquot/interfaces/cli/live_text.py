@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,6 +17,7 @@ from aliquot.control.views import (
     Progress,
     ResizeView,
 )
+from aliquot.control.words import shortened
 from aliquot.core.steps import Gate
 from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.endings import exit_line, outcome_words
@@ -23,6 +25,7 @@ from aliquot.interfaces.cli.gates import GATES, gate_lines
 from aliquot.interfaces.cli.job_rows import cards_of
 from aliquot.interfaces.cli.plain import age, columns, now_ms
 
+LONGEST_COMMAND: Final = 400  # characters that are shown of it
 WHEN: Final = "; expected to start"
 
 
@@ -55,11 +58,11 @@ def card_lines(cards: Sequence[CardView]) -> list[str]:
     rows += [
         (
             card.node,
-            str(card.index),
+            "-" if card.index is None else str(card.index),
             card.model,
             card.state,
             f"{card.free_compute_milli / 10:g} %",
-            f"{format_memory(card.free_memory_mib)} of {format_memory(card.memory_mib)}",
+            format_memory(card.free_memory_mib) + _size_of(card),
             in_use(card),
             users_of(card),
             card.uuid,
@@ -67,6 +70,10 @@ def card_lines(cards: Sequence[CardView]) -> list[str]:
         for card in cards
     ]
     return columns(rows)
+
+
+def _size_of(card: CardView) -> str:
+    return " of ?" if card.memory_mib is None else f" of {format_memory(card.memory_mib)}"
 
 
 def in_use(card: CardView) -> str:
@@ -94,10 +101,11 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
     many = f", members {job.members}" if job.members > 1 else ""
     yield f"  submitted {_clock(job.submitted_ms)}, priority {job.priority}, cards {cards_of(job)}{many}"
     if detail.command is not None:
-        yield f"  command   {' '.join(detail.command)}"
+        yield f"  command   {command_text(detail.command)}"
         yield f"  folder    {detail.cwd}"
     if detail.output is not None:
         yield f"  output    {detail.output}"
+    yield from (f"  its card {card} is gone: the job has to be started elsewhere" for card in detail.gone)
     yield from (f"  not enforced: {lapse}" for lapse in detail.unenforced if not detail.is_over)
     for at, attempt in enumerate(detail.attempts, 1):
         is_last = at == len(detail.attempts)
@@ -105,6 +113,11 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
         yield from _attempt_lines(attempt, words)
     for said in detail.progress:
         yield f"  {_progress_line(said, of_many=len(detail.progress) > 1)}"
+
+
+def command_text(command: Sequence[str]) -> str:
+    """As a shell would take it; of a script of megabytes the beginning, since JSON has all of it."""
+    return shortened(shlex.join(command), LONGEST_COMMAND)
 
 
 def _waiting_lines(detail: JobDetail) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
+from io import StringIO
 from typing import Final
 
 import typer
@@ -16,20 +18,22 @@ from aliquot.control.card_views import CardView
 from aliquot.control.errors import UnavailableError
 from aliquot.control.live import Remote
 from aliquot.control.views import JobSummary, Site
+from aliquot.control.words import visible
 from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.job_rows import cards_of, counts_of
 from aliquot.interfaces.cli.live_text import in_use, users_of
-from aliquot.interfaces.cli.plain import age, now_ms
+from aliquot.interfaces.cli.plain import age, now_ms, print_lines
 
 ROWS: Final = 30  # of jobs; the rest is counted
 BAR: Final = 10
+WIDEST: Final = 1000  # columns of a picture that goes to no screen
 _STYLE: Final = {"running": "green", "pending": "yellow", "starting": "cyan", "stopping": "magenta"}
 
 
 def watch_site(remote: Remote, every_s: float, *, once: bool) -> None:
-    """Draw until interrupted; `once`: print what there is and leave."""
-    if once:
-        Console(highlight=False).print(draw_site(remote))
+    """Draw until interrupted; `once`, and where nobody would see it change: print what there is and leave."""
+    if once or not sys.stdout.isatty():
+        print_once(remote)
         return
     try:
         with Live(draw_site(remote), auto_refresh=False, screen=True) as live:
@@ -38,6 +42,13 @@ def watch_site(remote: Remote, every_s: float, *, once: bool) -> None:
                 live.update(_draw_anyway(remote), refresh=True)
     except KeyboardInterrupt:
         typer.echo("", err=True)
+
+
+def print_once(remote: Remote) -> None:
+    """One picture as plain text, as wide as it is: for a file, a pipe, or a terminal that is to keep it."""
+    with StringIO() as text:
+        Console(file=text, width=WIDEST, highlight=False, color_system=None).print(draw_site(remote))
+        print_lines(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def draw_site(remote: Remote) -> RenderableType:
@@ -56,6 +67,7 @@ def _draw_anyway(remote: Remote) -> RenderableType:
 
 def _head(site: Site, cards: Sequence[CardView], jobs: Sequence[JobSummary]) -> Text:
     waiting, running = count_jobs(jobs)
+    cards = [card for card in cards if card.index is not None]
     granted = sum(1000 - card.free_compute_milli for card in cards)
     known = [card.busy_percent for card in cards if card.busy_percent is not None]
     busy = f"{sum(known) / len(known):.0f} %" if known else "not known"
@@ -80,14 +92,14 @@ def _card_table(cards: Sequence[CardView]) -> Table:
     for card in cards:
         granted = 1000 - card.free_compute_milli
         table.add_row(
-            str(card.index),
-            card.model,
+            "-" if card.index is None else str(card.index),
+            _plain(card.model),
             Text(card.state, style="" if card.state == "ok" else "red"),
             _bar(granted),
             f"{granted / 10:g} %",
             format_memory(card.free_memory_mib),
             in_use(card),
-            users_of(card),
+            _plain(users_of(card)),
         )
     return table
 
@@ -101,12 +113,17 @@ def _job_table(jobs: Sequence[JobSummary]) -> Table:
     for job in ordered[:ROWS]:
         since = now - (job.started_ms or job.submitted_ms)
         table.add_row(
-            job.id, job.name, job.user, job.queue, cards_of(job),
+            job.id, *map(_plain, (job.name, job.user, job.queue)), cards_of(job),
             Text(counts_of(job), style=_STYLE.get(job.phase, "")), age(since),
         )  # fmt: skip  # as the heading
     if len(ordered) > ROWS:
         table.add_row("...", f"{len(ordered) - ROWS} more")
     return table
+
+
+def _plain(word: str) -> Text:
+    """What a person has chosen is text, and neither markup nor commands to a terminal."""
+    return Text(visible(word))
 
 
 def _bar(milli: int) -> Text:
