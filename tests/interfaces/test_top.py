@@ -27,6 +27,19 @@ def test_top_shows_cards_and_jobs() -> None:
         service.client.cancel(job)
 
 
+def test_top_into_a_pipe_is_one_picture_as_plain_text() -> None:
+    with LiveService() as service:
+        name = "a-name-that-is-longer-than-any-terminal-would-like-it-to-be-and-is-shown-whole-all-the-same"
+        service.submit("sleep 60", gpus=9, name=name)
+        with service.spawn("top", TERM="xterm", COLUMNS="40") as piped:
+            out, err = piped.communicate(timeout=60)
+        assert (piped.returncode, err) == (0, "")
+        assert "0 of 8 cards granted" in out.splitlines()[0]
+        assert len([line for line in out.splitlines() if "A100" in line]) == 8
+        assert name in out
+        assert "\x1b" not in out
+
+
 def test_top_survives_a_restart_of_the_service_and_ends_at_an_interrupt() -> None:
     with LiveService() as service:
         here, there = os.openpty()

@@ -10,13 +10,12 @@ import os
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from aliquot.client.asking import PATIENCE_S, Asking, part_of, with_query
 from aliquot.control.card_views import CardView
-from aliquot.control.decode import decoded
 from aliquot.control.live import OutputPiece
+from aliquot.control.speech import decoded, encoded
 from aliquot.control.views import (
     Accepted,
     Configuration,
@@ -145,7 +144,7 @@ class Client(Asking):
 
     def apply(self, configuration: Configuration) -> InForce:
         """Have it go by other documents from now on; done once they are on the disk."""
-        body, _ = self.ask("PUT", "/v1/rules", msgspec.json.encode(configuration), 0, again=True)
+        body, _ = self.ask("PUT", "/v1/rules", encoded(configuration), 0, again=True)
         return decoded(body, InForce)
 
     def reservations(self) -> list[ReservationView]:
@@ -170,7 +169,7 @@ class Client(Asking):
         return decoded(self.read(path, **query), kind)
 
     def _post(self, path: str, value: object, kind: type[_T], *, again: bool = False) -> _T:
-        said = msgspec.json.encode(value) if value is not None else b""
+        said = encoded(value) if value is not None else b""
         body, _ = self.ask("POST", path, said, 0, again=again)
         return decoded(body, kind)
 

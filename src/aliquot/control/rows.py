@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from aliquot.control.decode import decoded
+from aliquot.control.speech import decoded
 
 
 class StartRow(msgspec.Struct, frozen=True, gc=False):

@@ -26,7 +26,7 @@ def quoted(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """`text` spelt out, its first `most` characters; how many more there are stands behind them."""
+    """`text` spelt out; of one of more than `most` characters its beginning, and how many more there are."""
     more = len(text) - most
     return visible(text) if more <= 0 else f"{visible(text[:most])} ... and {more:,} characters more"
 

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from aliquot.control.errors import BatchError
 from aliquot.control.live import Remote, Written
+from aliquot.control.speech import is_text
 from aliquot.control.views import Accepted, JobSummary, Submission
 from aliquot.core.errors import SpecError
+from aliquot.interfaces.cli.plain import say
 from aliquot.reporting import CHANNEL, report
 
 NOT_PASSED: Final = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
@@ -139,12 +141,16 @@ def _count(text: str | None, name: str) -> int | None:
 
 
 def _passed(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without what Aliquot says itself, which a job inside a job would inherit."""
-    return {
+    """Without what Aliquot says itself, which a job in a job would inherit, and without what is no text."""
+    own = {
         name: value
         for name, value in environment.items()
         if name not in NOT_PASSED and not name.startswith("ALIQUOT_")
     }
+    passed = {name: value for name, value in own.items() if is_text(name + value)}
+    for name in own.keys() - passed.keys():
+        say(f"variable {name} is not passed on: it has bytes that are no text in UTF-8")
+    return passed
 
 
 def _pair(text: str) -> tuple[str, str]:

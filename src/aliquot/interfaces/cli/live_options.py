@@ -236,7 +236,9 @@ FollowFlag = Annotated[bool, typer.Option("--follow", "-f", help="Go on until th
 EveryOption = Annotated[
     float, typer.Option("--every", min=0.2, metavar="SECONDS", help="How often to look anew.")
 ]
-OnceFlag = Annotated[bool, typer.Option("--once", help="Look once, print it and leave.")]
+OnceFlag = Annotated[
+    bool, typer.Option("--once", help="Look once, print it and leave; so it is in a pipe or a file.")
+]
 # text: what is wrong with a number is said, and the job that reports goes on
 StepOption = Annotated[
     str | None, typer.Option("--step", metavar="N", help="Steps done since this attempt began.")
