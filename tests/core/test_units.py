@@ -42,6 +42,9 @@ READ: list[tuple[str, Callable[..., Any], object, object]] = [
     ("the least", parse_share, "0.1%", 1),
     ("cores", parse_cores, "4", 4000),
     ("part of a core", parse_cores, "1.5", 1500),
+    ("the least of a core", parse_cores, "0.001", 1),
+    ("cores rounded up", parse_cores, "1.0001", 1001),
+    ("the least of a time", parse_duration, "0.001s", 1),
     ("milli-cores", parse_cores, "500m", 500),
     ("seconds", parse_duration, "90s", 90_000),
     ("hours and minutes", parse_duration, "1h30m", 5_400_000),
@@ -56,6 +59,13 @@ READ: list[tuple[str, Callable[..., Any], object, object]] = [
 
 REFUSED: list[tuple[str, Callable[..., Any], object, str]] = [
     ("memory of nothing", parse_memory, "0GiB", "comes to nothing"),
+    ("less than a byte", parse_memory, "0.4B", "comes to nothing"),
+    ("a millionth of a KiB", parse_memory, "0.000001KiB", "comes to nothing"),
+    ("less than a thousandth of a core", parse_cores, "0.0001", "comes to nothing"),
+    ("a tenth of a milli-core", parse_cores, "0.1m", "comes to nothing"),
+    ("less than a millisecond", parse_duration, "0.4ms", "comes to nothing"),
+    ("a count beyond all counts", parse_count, "9" * 30, "out of range"),
+    ("a count of more digits than a number may have", parse_count, "9" * 5000, "out of range"),
     ("memory without a unit", parse_memory, "20", "no unit"),
     ("hexadecimal memory", parse_memory, "0x10", "not an amount"),
     ("memory in thousandths", parse_memory, "250m", "thousandths"),
@@ -110,6 +120,12 @@ def test_a_quantity_is_refused_with_field_value_and_advice(
     assert (error.field, error.value) == ("spec.x", written)
     assert error.hint
     assert str(error).startswith("spec.x: ")
+
+
+@pytest.mark.parametrize("written", ["1.5", "99", "9" * 30, "-" + "9" * 30, "x"])
+def test_a_count_with_bounds_says_both(written: str) -> None:
+    with pytest.raises(QuantityError, match=r"\(-10 to 10\)"):
+        parse_count(written, "x", least=-10, most=10)
 
 
 def test_a_key_that_fixes_its_unit_takes_a_plain_number() -> None:

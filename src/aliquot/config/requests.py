@@ -6,6 +6,7 @@ the card must have, and what quota charges); with none of them the cards are who
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -29,8 +30,21 @@ from aliquot.core.slices import Ask, Cut, SliceClass
 
 MOST_CARDS: Final = 4096  # of one job; what no machine has is a reason to wait, not an error
 
+_PART: Final = re.compile(r"[0-9]*\.[0-9]+|[0-9.]+%|[0-9]+(?:m|/[0-9]+)")
+
+
+def cards(item: Item) -> int:
+    """How many cards: whole ones."""
+    if _PART.fullmatch(item.scalar()):
+        item.fail(
+            f"{item.text!r} is no whole number of cards",
+            "a part of a card: `compute: 50%`, or `memory: 20GiB`",
+        )
+    return count(1, MOST_CARDS)(item)
+
+
 GPU: Final[Table] = {
-    "count": Field(count(1, MOST_CARDS)),
+    "count": Field(cards),
     "exclusive": Field(flag),
     "memory": Field(asked_memory, "memory_mib"),
     "compute": Field(share, "compute_milli"),

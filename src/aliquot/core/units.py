@@ -3,7 +3,8 @@
 Inside the core everything is an integer: MiB, 1/1000 of a card or core, milliseconds, MB/s, cents. A
 fraction is parsed as an exact rational and rounded down once to thousandths, so `0.1` ten times is one card
 and `1/9` nine times fits. Memory asked for and quotas round up to a MiB, capacities round down: a quota of
-320GB holds eight jobs of 40GB.
+320GB holds eight jobs of 40GB. What is less than the smallest part there is, a byte, a thousandth of a card
+or core, a millisecond, is refused and never rounded to one.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ _SECONDS: Final = {
 _DURATION: Final = re.compile(rf"{_NUMBER}\s*(ms|min|[smhd])")
 _RATE: Final = re.compile(rf"^{_NUMBER}\s*([kKMGT]?B)(?:/s|ps)$")  # a small b is a bit
 _FRACTION: Final = re.compile(rf"^(?:{_NUMBER}(%|m)?|([0-9]+)/([0-9]+))$")
-_COUNT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_COUNT: Final = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_DIGITS: Final = 18  # a longer number is beyond 64 bits, and of no use here
 
 
 def parse_memory(value: object, field: str, *, plain: str = "", up: bool = True) -> MiB:
@@ -91,6 +93,9 @@ def parse_memory(value: object, field: str, *, plain: str = "", up: bool = True)
             f"unknown unit {match[2]!r}", field=field, value=value, hint="one of MiB, GiB, TiB, MB, GB, TB"
         )
     exact = Fraction(match[1]) * _BYTES[unit] / 2**20
+    _not_less(
+        exact * 2**20, value, field, "1 byte or more; it is rounded up to a MiB" if up else "1MiB or more"
+    )
     mib = _positive(math.ceil(exact) if up else math.floor(exact), value, field, "1MiB or more")
     if mib > MOST_MIB:
         raise QuantityError(
@@ -134,7 +139,8 @@ def parse_cores(value: object, field: str, *, zero: bool = False) -> Milli:
     exact = Fraction(match[1]) * (1 if match[2] else 1000)
     if zero and exact == 0:
         return Milli(0)
-    return Milli(_positive(math.ceil(exact), value, field, "more than 0 cores"))
+    _not_less(exact, value, field, "0.001 cores or more: the ledger counts thousandths")
+    return Milli(math.ceil(exact))
 
 
 def parse_duration(value: object, field: str, *, zero: bool = False) -> Ms:
@@ -147,8 +153,11 @@ def parse_duration(value: object, field: str, *, zero: bool = False) -> Ms:
         raise QuantityError(
             f"{text!r} is not a duration", field=field, value=value, hint="write 90s, 4h or 1h30m"
         )
-    total = math.ceil(sum((Fraction(n) * _SECONDS[u] for n, u in parts), Fraction(0)) * 1000)
-    return Ms(total) if zero and total == 0 else Ms(_positive(total, value, field, "more than 0"))
+    exact = sum((Fraction(n) * _SECONDS[u] for n, u in parts), Fraction(0)) * 1000
+    if zero and exact == 0:
+        return Ms(0)
+    _not_less(exact, value, field, "1ms or more")
+    return Ms(math.ceil(exact))
 
 
 def parse_rate(value: object, field: str) -> int:
@@ -163,14 +172,13 @@ def parse_rate(value: object, field: str) -> int:
 
 def parse_count(value: object, field: str, *, least: int = 1, most: int | None = None) -> int:
     """A whole number written plainly; `true`, `0x10`, `010`, `1e3`, `2.5` and `"four"` are refused."""
-    if isinstance(value, bool) or not isinstance(value, (int, str)) or not _COUNT.fullmatch(str(value)):
-        raise QuantityError(
-            f"{value!r} is not a whole number", field=field, value=value, hint=f"{least} or more"
-        )
-    number = int(value)
-    if number < least or (most is not None and number > most):
-        limit = f"{least} or more" if most is None else f"{least} to {most}"
-        raise QuantityError(f"{number} is out of range", field=field, value=value, hint=limit)
+    limit = f"{least} or more" if most is None else f"{least} to {most}"
+    text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    if not _COUNT.fullmatch(text):
+        raise QuantityError(f"{value!r} is not a whole number", field=field, value=value, hint=limit)
+    number = int(text) if len(text) <= _DIGITS else None
+    if number is None or number < least or (most is not None and number > most):
+        raise QuantityError(f"{text} is out of range", field=field, value=value, hint=limit)
     return number
 
 
@@ -205,6 +213,12 @@ def _text(value: object, field: str, hint: str) -> str:
     if text.startswith("-"):
         raise QuantityError(f"{text} is negative", field=field, value=value, hint=hint)
     return text
+
+
+def _not_less(exact: Fraction, value: object, field: str, hint: str) -> None:
+    """Raises QuantityError for what is less than one of the smallest parts there are."""
+    if exact < 1:
+        raise QuantityError(f"{value!r} comes to nothing", field=field, value=value, hint=hint)
 
 
 def _positive(number: int, value: object, field: str, hint: str) -> int:

@@ -6,7 +6,7 @@ quick to start as the interpreter lets it be, and reads the same in a pipe.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,6 +14,12 @@ from typer.core import TyperCommand, TyperGroup
 from aliquot.interfaces.cli.values import read_plainly
 
 Params = list[Any]
+
+_PLAINLY: Final = {
+    "Input should be a valid integer, unable to parse string as an integer": "a whole number is right",
+    "Input should be a valid number, unable to parse string as a number": "a number is right",
+}
+"""What the parser says of numbers, as a person would."""
 
 
 class Page:
@@ -69,6 +75,8 @@ def examples(*lines: str) -> str:
 def describe_mistake(error: typer.TyperException) -> str:
     """One line for what is wrong with the arguments, and where to read on."""
     message = " ".join(error.format_message().split()).rstrip(".")
+    for said, right in _PLAINLY.items():
+        message = message.replace(said, right)
     message = message[:1].lower() + message[1:].replace("Possible options: ", "did you mean ")
     context = getattr(error, "ctx", None)
     page = context.command_path if context is not None else "aliquot"

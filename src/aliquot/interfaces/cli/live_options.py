@@ -104,7 +104,14 @@ CommandArgument = Annotated[
 ]
 GpusOption = Annotated[
     int,
-    typer.Option("--gpus", "-g", min=0, metavar="N", rich_help_panel=ASKED, help="How many cards."),
+    typer.Option(
+        "--gpus",
+        "-g",
+        min=0,
+        metavar="N",
+        rich_help_panel=ASKED,
+        help="How many cards; a part of one with --compute or --memory.",
+    ),
 ]
 MemoryOption = Annotated[
     str | None,
