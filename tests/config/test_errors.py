@@ -31,7 +31,7 @@ def with_one_node(more: str) -> str:
 # (story, text beside a right cluster, field, part of the message)
 QUANTITIES = [
     ("memory of nothing", gpu("{memory: 0MiB}"), "spec.gpu.memory", "comes to nothing"),
-    ("half a card as a count", gpu("{count: 0.5}"), "spec.gpu.count", "no whole number of cards"),
+    ("half a card as a count", gpu("{count: 0.5}"), "spec.gpu.count", "a part of a card: `compute: 50%`"),
     ("a part of a card as a count", gpu("{count: 50%}"), "spec.gpu.count", "compute: 50%"),
     ("hardly any memory", gpu("{memory: 0.4B}"), "spec.gpu.memory", "comes to nothing"),
     ("memory without a unit", gpu("{memory: 20}"), "spec.gpu.memory", "no unit"),

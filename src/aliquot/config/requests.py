@@ -37,7 +37,7 @@ def cards(item: Item) -> int:
     """How many cards: whole ones."""
     if _PART.fullmatch(item.scalar()):
         item.fail(
-            f"{item.text!r} is no whole number of cards",
+            f"{item.text!r} is not a whole number of cards",
             "a part of a card: `compute: 50%`, or `memory: 20GiB`",
         )
     return count(1, MOST_CARDS)(item)
