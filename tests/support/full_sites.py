@@ -18,7 +18,7 @@ from aliquot.core.siting import Desk
 from aliquot.core.slices import Vector
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Resize
-from aliquot.core.turns import needs_tree
+from aliquot.core.turning import needs_tree
 from tests.support.build import a_request, node_id
 from tests.support.planning import settings
 from tests.support.worlds import WorldBuilder

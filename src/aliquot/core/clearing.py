@@ -30,7 +30,7 @@ from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.room.effort import AT_ONCE, SEAT, UNLIMITED, Effort
 from aliquot.core.room.lodgers import Tenant
 from aliquot.core.room.reclaim import Claim
-from aliquot.core.room.tenants import Offers, Pool, Tenants, offers_of, open_pool
+from aliquot.core.room.tenants import Offers, Pool, Tenants, is_any, offers_of, open_pool
 from aliquot.core.room.vacancy import Wish
 from aliquot.core.room.victims import Found, search
 from aliquot.core.seating import seat_all
@@ -79,6 +79,8 @@ class Clearing:
         self._world = world
         self._gone: set[JobId] = set()
         self._in_vain: set[tuple[object, ...]] = set()
+        self._ruled: dict[tuple[object, ...], bool] = {}  # of one state of the accounts
+        self._ruled_in = -1
         self._taken: Census | None = None
         self._effort, self._was_cut = Effort(0), False
 
@@ -106,6 +108,26 @@ class Clearing:
     def was_cut(self) -> bool:
         """Whether it was not looked at all that might have let in the last job, for lack of work left."""
         return self._was_cut
+
+    def is_ruled_out(self, job: Job) -> bool:
+        """Whether quota forbids `job` to start and plainly nobody may be had for it, so a search is needless.
+
+        Costs next to nothing. True is sure, False is not.
+        """
+        accounts, book = self._accounts, self._census.book
+        if accounts is None or book is None:
+            return False
+        if book.version != self._ruled_in:
+            self._ruled.clear()
+            self._ruled_in = book.version
+        leaf, flavours = accounts.leaf(job.queue), accounts.flavours(job)
+        key = (leaf, flavours, job.priority, job.spot)
+        found = self._ruled.get(key)
+        if found is None:
+            claims = (Claim(book, leaf, each.charge, reclaim=self._rules.reclaim) for each in flavours)
+            found = all(not claim.is_met() and not self._may_have(job, claim) for claim in claims)
+            self._ruled[key] = found
+        return found
 
     def clear(
         self, record: JobRecord, flavour: Flavour | None = None, work: int = UNLIMITED
@@ -179,6 +201,11 @@ class Clearing:
         if (offers.rank < 0).all() or not _may_meet(claim, tenants, offers, gone):
             return None
         return open_pool(tenants, offers, gone)
+
+    def _may_have(self, job: Job, claim: Claim) -> bool:
+        """Whether anybody might be had for `job`; False is sure."""
+        priority = job.priority if self._desk.settings.by_priority else None
+        return not job.spot and is_any(self._census.tenants, self._rules, priority=priority, claim=claim)
 
     def _search(self, job: Job, claim: Claim | None, bench: _Bench, pool: Pool) -> Found | None:
         members = job.members[: job.least]

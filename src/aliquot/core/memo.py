@@ -23,7 +23,7 @@ from aliquot.core.room.lodgers import LodgersMemo
 from aliquot.core.settings import Settings
 from aliquot.core.shaping import alternatives, as_whole, hardware_of, shapes_of
 from aliquot.core.speed import SpeedTable
-from aliquot.core.turns import StandingMemo
+from aliquot.core.turning import StandingMemo
 
 KEPT: Final = 1 << 14
 """Distinct requests known; beyond this all are forgotten between plans."""

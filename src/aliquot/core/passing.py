@@ -55,7 +55,8 @@ class Pass:
         self._again = again(self._desk, self._keeper, self._turns, explained)
         self._closing = Closing(self._desk, now)
         self._restarts = Restarts(self._desk, self._keeper, self._closing, now)
-        self._searches = Searches(self._desk, now)
+        standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
+        self._searches = Searches(self._desk, standing, now)
         self._joining = Joining(self._desk, now)
         self._spotting = Spotting(world, settings.spot_cap, now)
         self._gathered = 0
@@ -307,10 +308,7 @@ class Pass:
         if rules is None or not self._searches.may(record):
             return False
         self._closing.shut_for(record)
-        tree, book = None, None
-        if isinstance(self._turns, TreeTurns) and not rules.across_queues:
-            tree, book = self._turns.standing.tree, self._turns.standing.book
-        cleared = self._searches.clear(record, flavour, tree, book)
+        cleared = self._searches.clear(record, flavour)
         if cleared is None or not cleared.victims:
             return False
         seats = tuple(seat.seat for seat in cleared.seats)
@@ -334,17 +332,20 @@ class Pass:
         rules = self._settings.preemption
         if lack.renews_ms is not None:
             self._note_wake(lack.again_ms)  # money comes back to nobody before that
-        elif rules is not None and not rules.across_queues and self._clear(record, None):
-            return
         across = rules is None or rules.across_queues
-        put_off = lack.renews_ms is None and not across and self._is_put_off(record)
+        searched = put_off = False
+        if lack.renews_ms is None and not across and not self._searches.is_ruled_out(record):
+            if self._clear(record, None):
+                return
+            searched, put_off = True, self._is_put_off(record)
         self._steps.append(Wait(record.job.id, Gate.QUOTA, lack=lack, unsearched=put_off))
         if self._turns.is_strict(record):
             self._turns.close(record)
         elif lack.renews_ms is not None and lack.have:
             self._turns.pass_over(record)  # one like it may be shorter, and cost less
         elif lack.renews_ms is not None or not self._turns.hold(record):
-            self._turns.pass_over_alike(record)
+            is_told_apart = searched or lack.renews_ms is not None or self._explained is not None
+            (self._turns.pass_over_alike if is_told_apart else self._turns.pass_over_charged)(record)
 
     def _blocked(self, record: JobRecord, job: Job) -> None:
         """7. a reservation, or 8. the wait."""

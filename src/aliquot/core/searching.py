@@ -16,10 +16,9 @@ from aliquot.core.charging import Flavour
 from aliquot.core.clearing import Cleared, Clearing, alike
 from aliquot.core.hosting import as_units
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.quota import Book
-from aliquot.core.queueing.tree import QueueTree
 from aliquot.core.records import JobRecord
 from aliquot.core.siting import Desk
+from aliquot.core.standing import Standing
 from aliquot.core.steps import Search
 
 AGAIN_MS: Final = 1000
@@ -31,8 +30,8 @@ Key = tuple[object, ...]
 class Searches:
     """Those of one plan."""
 
-    def __init__(self, desk: Desk, now: int) -> None:
-        self._desk, self._now = desk, now
+    def __init__(self, desk: Desk, standing: Standing | None, now: int) -> None:
+        self._desk, self._standing, self._now = desk, standing, now
         self._rules = desk.settings.preemption
         self._left = 0 if self._rules is None else self._rules.work
         self._looked = 0
@@ -62,24 +61,23 @@ class Searches:
             return False
         return alike(record.job) not in self._done and alike(record.job) not in self._vain
 
-    def clear(
-        self, record: JobRecord, flavour: Flavour | None, tree: QueueTree | None, book: Book | None
-    ) -> Cleared | None:
+    def is_ruled_out(self, record: JobRecord) -> bool:
+        """Whether quota says that it can't start and that nobody may be had: it need not be looked at."""
+        return self._rules is not None and self._begun().is_ruled_out(record.job)
+
+    def clear(self, record: JobRecord, flavour: Flavour | None) -> Cleared | None:
         """As `Clearing.clear`; call it where it `may`."""
         rules = self._rules
         assert rules is not None
-        if self._clearing is None:
-            world = as_units(self._desk.world)
-            self._clearing = Clearing(self._desk, world, rules, tree, book, self._now)
-            self.bar(self._barred)
+        clearing = self._begun()
         self._looked += 1
         late = self._is_late(record)
         if not late and not self._has_begun:  # the first of those who are due has what it needs
             self._left, self._has_begun = max(self._left, rules.work - rules.work // 2), True
         full = 2 * self._left >= rules.work
-        cleared = self._clearing.clear(record, flavour, self._left)
-        self._left -= self._clearing.work
-        was_cut = self._clearing.was_cut and not full
+        cleared = clearing.clear(record, flavour, self._left)
+        self._left -= clearing.work
+        was_cut = clearing.was_cut and not full
         if was_cut:
             self._left = 0
         elif cleared is None or not cleared.victims:
@@ -119,6 +117,18 @@ class Searches:
     def wake_ms(self) -> int | None:
         """When it goes on; None: it need not."""
         return self._now + AGAIN_MS if self._is_short or self._is_over else None
+
+    def _begun(self) -> Clearing:
+        rules, clearing, standing = self._rules, self._clearing, self._standing
+        assert rules is not None
+        if clearing is None:
+            tree, book = None, None
+            if standing is not None and not rules.across_queues:
+                tree, book = standing.tree, standing.book
+            world = as_units(self._desk.world)
+            clearing = self._clearing = Clearing(self._desk, world, rules, tree, book, self._now)
+            self.bar(self._barred)
+        return clearing
 
     @property
     def _is_over(self) -> bool:

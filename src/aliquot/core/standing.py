@@ -17,7 +17,7 @@ from aliquot.core.lines import compare_lines
 from aliquot.core.promise import due_ms
 from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, size_of
-from aliquot.core.queueing.quota import Book, charge_of
+from aliquot.core.queueing.quota import Book, Charge, Shortage, charge_of, find_shortage
 from aliquot.core.queueing.tree import QueueTree, grow_tree, home_of
 from aliquot.core.queues import Discipline, Resource
 from aliquot.core.records import Asked, Frozen, JobRecord, QueueKey
@@ -38,7 +38,7 @@ class Standing:
         self._by_size = order.by_size or (settings.backfill is not None and settings.backfill.by_size)
         self.spenders = tuple(queue for queue in settings.queues if queue.budget_cents is not None)
         self.tree: QueueTree = grow_tree(settings.queues, capacity)
-        self.book, self.idle = Book(self.tree), Book(self.tree)  # `idle` stays empty
+        self.book, self._idle = Book(self.tree), Book(self.tree)  # `_idle` stays empty
         self.names: Names = names_of(world.kinds, self.tree)
         self.lineup = Lineup(self.tree, Aging(order.aging_ms, order.aging_ceiling))
         self.now = 0
@@ -47,6 +47,8 @@ class Standing:
         self._firm: frozenset[JobId] = frozenset()
         self._flavours: dict[object, tuple[Flavour, ...]] = {}
         self._groups: dict[object, int] = {}
+        self._ways: dict[object, int] = {}
+        self._never: dict[tuple[int, Charge], Shortage | None] = {}
         self._homes: dict[str, int] = {}
         self._overdue: list[tuple[int, JobId]] = []
         self._levels: dict[int, tuple[Account, int, int]] = {}
@@ -78,6 +80,15 @@ class Standing:
             found = flavours_of(job, self.kinds, self.tree, self.settings.rates, self.names)
             self._flavours[job.members] = found
         return found
+
+    def shortage_when_idle(self, leaf: int, charge: Charge) -> Shortage | None:
+        """What `charge` would lack in `leaf` if nothing ran at all."""
+        key = (leaf, charge)
+        if key not in self._never:
+            if len(self._never) > 1 << 14:
+                self._never.clear()
+            self._never[key] = find_shortage(self._idle, leaf, charge)
+        return self._never[key]
 
     def _sync_usage(self, world: Frozen) -> None:
         changed = [(key, asked) for key, asked in world.usage.items() if self._usage.get(key) is not asked]
@@ -120,6 +131,7 @@ class Standing:
         job, settings = record.job, self.settings
         rules, leaf = settings.backfill, self.leaf(job.queue)
         in_turn = self.tree.discipline[leaf] is Discipline.STRICT
+        flavours = self.flavours(job)
         overdue = False
         if rules is not None:
             due = overdue_from(job, rules)
@@ -130,7 +142,7 @@ class Standing:
             Waiting(
                 job.id,
                 leaf,
-                self.flavours(job)[0].charge,
+                flavours[0].charge,
                 job.submitted_ms,
                 job.seq,
                 job.priority if settings.by_priority else 0,
@@ -139,6 +151,7 @@ class Standing:
                 overdue,
                 self._groups.setdefault(_likeness(job, settings), len(self._groups)),
                 in_turn,
+                self._ways.setdefault(flavours, len(self._ways)),
             )
         )
 

@@ -10,12 +10,12 @@ from collections.abc import Hashable, Iterator
 from typing import Protocol
 
 from aliquot.core.budget import Budgets, sooner
-from aliquot.core.charging import Flavour, capacity_of
+from aliquot.core.charging import Flavour
 from aliquot.core.ids import JobId
 from aliquot.core.queueing.order import Tier, Waiting, tier_of
-from aliquot.core.queueing.quota import available, find_shortage, fits, lacking_node
+from aliquot.core.queueing.quota import available, fits, lacking_node
 from aliquot.core.queueing.tree import ROOT, UNBOUNDED
-from aliquot.core.queues import Discipline, Resource, quotas_of
+from aliquot.core.queues import Discipline, quotas_of
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
 from aliquot.core.standing import Standing
@@ -59,6 +59,9 @@ class Turns(Protocol):
 
     def pass_over_alike(self, record: JobRecord) -> None:
         """It keeps waiting, and so do those like it."""
+
+    def pass_over_charged(self, record: JobRecord) -> None:
+        """It keeps waiting for quota, and so do those of its queue that quota has no other answer for."""
 
     def drop(self, record: JobRecord) -> None:
         """Nobody like it has a turn in this pass any more, but the first of strict queues. Not an answer."""
@@ -135,6 +138,10 @@ class PlainTurns:
         """The next: those alike are asked too, and refused by what the desk remembers."""
         self._next = next(self._order, None)
 
+    def pass_over_charged(self, record: JobRecord) -> None:
+        """The next: there are no quotas."""
+        self._next = next(self._order, None)
+
     def drop(self, record: JobRecord) -> None:
         """Those like it are asked too, to be told why they wait."""
 
@@ -175,7 +182,7 @@ class TreeTurns:
         named = {queue.name for queue in settings.queues if quotas_of(queue)}
         self._quotas = bool(named)
         self._promises = [name.removesuffix("/*") in named for name in standing.tree.names]
-        self._found: dict[tuple[int, int, Tier], Flavour | Lack] = {}  # by queue and group, of one book
+        self._found: dict[tuple[int, int, Tier], Flavour | Lack] = {}  # by queue and ways, of one book
         self._left: dict[int, dict[int, int]] = {}  # what each queue may still take, by slot
         self._found_in = -1
 
@@ -202,13 +209,13 @@ class TreeTurns:
         return lack
 
     def _in_quota(self, record: JobRecord) -> Flavour | Lack:
-        """As `_weigh`, which says the same of all of a group in one queue until something is charged."""
+        """As `_weigh`, which says the same of all charged alike in one queue until something is charged."""
         waiting = self._lineup.jobs[record.job.id]
         if self._found_in != self._book.version:
             self._found.clear()
             self._left.clear()
             self._found_in = self._book.version
-        key = (waiting.leaf, waiting.group, waiting.tier)
+        key = (waiting.leaf, waiting.ways, waiting.tier)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._weigh(record, waiting)
@@ -249,8 +256,8 @@ class TreeTurns:
         None: one of `flavours` they can. More cards than there are is the placer's to tell; what a pool lost
         with its nodes may return.
         """
-        tree, idle = self.standing.tree, self.standing.idle
-        found = [find_shortage(idle, leaf, flavour.charge) for flavour in flavours]
+        tree = self.standing.tree
+        found = [self.standing.shortage_when_idle(leaf, flavour.charge) for flavour in flavours]
         first = found[0]
         if tree.scarce or first is None or not all(found):
             return None
@@ -329,6 +336,10 @@ class TreeTurns:
         """The next of its queue that differs."""
         self._lineup.pass_over_alike(self._lineup.jobs[record.job.id])
 
+    def pass_over_charged(self, record: JobRecord) -> None:
+        """The next of its queue that is charged otherwise, or has a higher priority."""
+        self._lineup.pass_over_charged(self._lineup.jobs[record.job.id])
+
     def drop(self, record: JobRecord) -> None:
         """Nobody of its group that is overdue as it is."""
         if not self._strict:  # the line knows only queues that are strict by themselves
@@ -357,44 +368,3 @@ def line_up(turns: Turns) -> list[JobId]:
         line.append(record.job.id)
         turns.pass_over(record)
     return line
-
-
-class StandingMemo:
-    """The one `Standing` a memo keeps."""
-
-    def __init__(self) -> None:
-        self._standing: Standing | None = None
-        self._nodes: object = None
-        self._capacity: dict[Resource, int] = {}
-
-    def turns(self, world: Frozen, settings: Settings, now: int) -> Turns:
-        """Turns for one pass over `world`."""
-        if not needs_tree(settings):
-            return PlainTurns(world, settings)
-        known = self._standing is not None and _same(self._standing.settings, settings)
-        if self._nodes is not world.nodes or not known:
-            self._capacity = capacity_of(world, settings)
-            self._nodes = world.nodes
-        standing = self._standing
-        if (
-            standing is None
-            or not _same(standing.settings, settings)
-            or standing.capacity != self._capacity
-            or standing.kinds != world.kinds
-            or now < standing.now
-        ):
-            standing = Standing(world, settings, self._capacity)
-            self._standing = standing
-        standing.book.rollback(0)
-        standing.sync(world, now)
-        return TreeTurns(world, standing)
-
-
-def _same(one: Settings, other: Settings) -> bool:
-    return one is other or one == other
-
-
-def needs_tree(settings: Settings) -> bool:
-    """Whether more than priority and submission decides who goes next."""
-    ordered = settings.order.by_size or settings.order.aging_ms
-    return bool(settings.queues or settings.backfill or settings.preemption or ordered)

@@ -43,6 +43,7 @@ class Lanes:
         self._lanes: dict[Lane, list[tuple[Stamp, Post]]] = {}
         self._cursor: dict[Lane, int] = {}
         self._closed = False
+        self._refused: dict[tuple[Tier, int], int] = {}  # up to which priority, in this pass
         self._fresh: list[Standing] | None = None  # the heap at the front of all lanes
         self._heap: list[Standing] | None = None  # that of this pass
         self.ages_ms: int | None = None  # when somebody in front grows older; known once `first` was asked
@@ -65,6 +66,7 @@ class Lanes:
     def rewind(self) -> None:
         """A new pass: begin at the front."""
         self._cursor.clear()
+        self._refused.clear()
         self._closed = False
         self._heap = None
 
@@ -82,7 +84,12 @@ class Lanes:
             return None
         if self._heap is None:
             self._heap = self._front(now) if not self._cursor else self._from_cursor(now)
-        return self._heap[0] if self._heap else None
+        heap = self._heap
+        while heap and self._refused and self._is_refused(heap[0][1].waiting):
+            lane = heap[0][1].lane
+            self._cursor[lane] = len(self._lanes[lane])
+            heappop(heap)
+        return heap[0] if heap else None
 
     def advance(self, post: Post, now: int, *, alike: bool = False) -> None:
         """Pass over `post`, which is the next; with all of its lane if `alike`."""
@@ -96,6 +103,15 @@ class Lanes:
             heapreplace(heap, (place_in_queue(follower.waiting, now, self._aging), follower))
         else:
             heappop(heap)
+
+    def refuse(self, waiting: Waiting) -> None:
+        """Pass over all of its tier that are charged like it and have no higher priority."""
+        key = (waiting.tier, waiting.ways)
+        self._refused[key] = max(waiting.priority, self._refused.get(key, waiting.priority))
+
+    def _is_refused(self, waiting: Waiting) -> bool:
+        most = self._refused.get((waiting.tier, waiting.ways))
+        return most is not None and waiting.priority <= most
 
     def _front(self, now: int) -> list[Standing]:
         if self._fresh is None:

@@ -152,6 +152,14 @@ class Lineup:
         """It keeps waiting, and so do all like it behind it in its queue, for the rest of this pass."""
         self._advance(waiting, alike=True)
 
+    def pass_over_charged(self, waiting: Waiting) -> None:
+        """It keeps waiting for quota, and for the rest of this pass so do those that get no other answer.
+
+        In its queue those of its tier that are charged like it, and of no higher priority.
+        """
+        self._queues[waiting.leaf].refuse(waiting)
+        self._climb(waiting.leaf)
+
     def close(self, waiting: Waiting) -> None:
         """It keeps waiting, and so does all its queue for the rest of this pass."""
         self._queues[waiting.leaf].close()

@@ -48,6 +48,7 @@ class Waiting(NamedTuple):
     `size` 0: size does not count. `overdue` jobs go before others of their priority in their queue, oldest
     first. Jobs of one `group` are alike in all that decides whether they fit. `in_turn`: its queue is strict,
     so neither size nor being overdue brings it forward or back, and `Lineup.drop` does not pass over it.
+    `ways`: a number for the ways to charge it, all that quota sees of what it asks.
     """
 
     id: JobId
@@ -61,6 +62,7 @@ class Waiting(NamedTuple):
     overdue: bool = False
     group: int = 0
     in_turn: bool = False
+    ways: int = 0
 
 
 Place = tuple[int, int, bool, int, int, int, JobId]

@@ -11,7 +11,7 @@ counts against the node's `shared`: a child's usage counts there only beyond wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,10 @@ from aliquot.core.queues import POOL, Resource
 
 Charge = tuple[tuple[int, int], ...]
 """What a request is charged: (resource slot of the tree, amount > 0), slots ascending."""
+
+
+UNKNOWN: Final = -1
+"""A share nobody has worked out since the node's usage changed."""
 
 
 class Shortage(NamedTuple):
@@ -42,6 +46,7 @@ class Book:
         self.total: list[list[int]] = [[0] * size for _ in tree.names]
         self.drawn: list[list[int]] = [[0] * size for _ in tree.names]
         self.version = 0  # grows at every change
+        self.shares: list[int] = [UNKNOWN] * len(tree.names)  # as `share.share_of` worked them out
         self._log: list[tuple[int, Charge]] = []
 
     def copy(self) -> Book:
@@ -50,6 +55,7 @@ class Book:
         twin.tree, twin.version = self.tree, self.version
         twin.total = [row.copy() for row in self.total]
         twin.drawn = [row.copy() for row in self.drawn]
+        twin.shares = self.shares.copy()
         twin._log = []
         return twin
 
@@ -202,11 +208,14 @@ def _beyond(book: Book, node: int, charge: Charge) -> bool:
 
 def _shift(book: Book, node: int, charge: Charge, sign: int) -> None:
     """Usage up the path. A child that keeps 4 and goes from 3 to 6 draws 2 from its parent."""
-    tree, total, drawn = book.tree, book.total, book.drawn
+    tree, total, drawn, shares = book.tree, book.total, book.drawn, book.shares
     book.version += 1
+    path = tree.paths[node]
+    for at in path:
+        shares[at] = UNKNOWN
     for slot, amount in charge:
         moved = asked = amount * sign
-        for at in tree.paths[node]:
+        for at in path:
             total[at][slot] += asked
             row = drawn[at]
             before = row[slot]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aliquot.core.queueing.quota import Book, Charge
+from aliquot.core.queueing.quota import UNKNOWN, Book, Charge
 from aliquot.core.queueing.tree import ROOT, UNBOUNDED, QueueTree
 from aliquot.core.queues import FULL_WEIGHT
 
@@ -79,5 +79,8 @@ def past_weight(tree: QueueTree, node: int) -> int:
 
 
 def share_of(book: Book, node: int) -> int:
-    """The share of `node` now."""
-    return share_after(book, node, ())
+    """The share of `node` now; the book keeps it until the usage of `node` changes."""
+    found = book.shares[node]
+    if found == UNKNOWN:
+        found = book.shares[node] = share_after(book, node, ())
+    return found

@@ -19,9 +19,8 @@ A `Claim` is asked one victim after the other, since each changes what its queue
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
 
 from aliquot.core.queueing.quota import Book, Charge, find_shortage
 from aliquot.core.queueing.share import NO_END, share_after, share_of
@@ -64,9 +63,9 @@ class Claim:
             return None
         return reclaim_right(self.book, (self.leaf, self.charge), (leaf, charge))
 
-    def open_leaves(self, sides: Iterable[Sides]) -> list[int]:
-        """Other leaves from which something could be had, whatever it is charged; perhaps too many."""
-        return list(open_leaves(self.book, (self.leaf, self.charge), sides)) if self.reclaims else []
+    def open_leaves(self, below: Below) -> Iterator[int]:
+        """Other leaves of those `below` from which something could be had; perhaps too many."""
+        return open_leaves(self.book, (self.leaf, self.charge), below) if self.reclaims else iter(())
 
     def take(self, leaf: int, charge: Charge, right: Right) -> bool:
         """Stop a job if there is a right to after all that were stopped before; False changes nothing."""
@@ -144,56 +143,51 @@ def reclaim_right(
     return (Right.LAST, before) if before > after and _keeps_its_own(book, loser, theirs) else None
 
 
-class Sides(NamedTuple):
-    """Queues that meet the taker's at one node; `mine` and `theirs` are its children, above the `leaves`."""
-
-    mine: int
-    theirs: int
-    leaves: tuple[int, ...]
+Below = Mapping[int, Sequence[int]]
+"""Leaves, by each node above them and by themselves."""
 
 
-def sides_of(tree: QueueTree, leaf: int, others: Iterable[int]) -> tuple[Sides, ...]:
-    """Where `leaf` meets the `others`, nearest first."""
-    path = tree.paths[leaf]
-    below = dict(zip(path[1:], path, strict=False))
-    found: dict[int, list[int]] = {}
-    for other in others:
-        if other == leaf:
-            continue
-        theirs = other
-        for node in tree.paths[other]:
-            if node in below:
-                break
-            theirs = node
-        found.setdefault(theirs, []).append(other)
-    return tuple(Sides(below[tree.parent[theirs]], theirs, tuple(leaves)) for theirs, leaves in found.items())
+def below_of(tree: QueueTree, leaves: Iterable[int]) -> dict[int, list[int]]:
+    """`leaves` as `Below`."""
+    below: dict[int, list[int]] = {}
+    for leaf in leaves:
+        for node in tree.paths[leaf]:
+            below.setdefault(node, []).append(leaf)
+    return below
 
 
-def open_leaves(book: Book, taker: tuple[int, Charge], sides: Iterable[Sides]) -> Iterator[int]:
-    """Those leaves from which `taker` could have something, whatever it is charged; perhaps too many.
+def open_leaves(book: Book, taker: tuple[int, Charge], below: Below) -> Iterator[int]:
+    """Those of the leaves `below` from which `taker` could have something, whatever it is charged there.
 
     Most queues have nothing beyond their own, and where both sides borrow nothing goes from the smaller share
-    to the larger. Both are seen without a look at jobs.
+    to the larger. Both are seen without a look at jobs; perhaps too many are given, never too few.
     """
-    slots = [slot for slot, _ in taker[1]]
-    total, entitled = book.total, book.tree.entitled
-    least: dict[int, int] = {}  # by the taker's side: shares up to this one are left alone
-    for mine, theirs, leaves in sides:
-        if not any(total[theirs][slot] > entitled[theirs][slot] for slot in slots):
-            continue
-        if mine not in least:
-            least[mine] = -1 if _is_within(book, taker, mine) else share_after(book, mine, taker[1])
-        if share_of(book, theirs) <= least[mine]:
-            continue
-        for leaf in leaves:
-            if leaf == theirs or _is_beyond(book, leaf, slots):
-                yield leaf
+    tree, (mine, charge) = book.tree, taker
+    slots = [slot for slot, _ in charge]
+    for above in tree.paths[mine][1:]:
+        least = None  # shares up to this one are left alone
+        for theirs in tree.children[above]:
+            if theirs == mine or theirs not in below:
+                continue
+            if least is None:
+                least = -1 if _is_within(book, taker, mine) else share_after(book, mine, charge)
+            if share_of(book, theirs) > least:
+                yield from (leaf for leaf in below[theirs] if _is_beyond(book, leaf, theirs, slots))
+        mine = above
 
 
-def _is_beyond(book: Book, node: int, slots: list[int]) -> bool:
-    """Whether `node` has more than its own of any of `slots`."""
-    used, entitled = book.total[node], book.tree.entitled[node]
-    return any(used[slot] > entitled[slot] for slot in slots)
+def _is_beyond(book: Book, leaf: int, side: int, wanted: list[int]) -> bool:
+    """Whether `leaf` and all above it up to `side` have more than their own of something `wanted`."""
+    tree, total, named = book.tree, book.total, book.tree.named[leaf]
+    for slot in wanted:
+        if slot not in named:
+            continue
+        for node in tree.paths[leaf]:
+            if total[node][slot] <= tree.entitled[node][slot]:
+                break
+            if node == side:
+                return True
+    return False
 
 
 def sides(tree: QueueTree, one: int, other: int) -> tuple[int, int]:

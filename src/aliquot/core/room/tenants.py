@@ -40,7 +40,7 @@ from aliquot.core.room.lodgers import (
     Tenant,
     Terms,
 )
-from aliquot.core.room.reclaim import Claim, Right, Sides, sides_of
+from aliquot.core.room.reclaim import Claim, Right, below_of
 from aliquot.core.settings import HOUR_MS, Preemption
 from aliquot.core.units import FULL
 
@@ -70,7 +70,7 @@ class Tenants:
         self.any_spot = bool(self.spot_of[there].any())
         self.lowest_of = self._lowest(there)  # priority, by leaf
         self.lowest = min(self.lowest_of.values(), default=_HIGH)
-        self._sides: dict[int, tuple[Sides, ...]] = {}
+        self._below: tuple[QueueTree, dict[int, list[int]]] | None = None
         self._told: dict[int, Tenant] = {}
         self._law: tuple[QueueTree, tuple[Law, I64]] | None = None
 
@@ -113,13 +113,11 @@ class Tenants:
         place = own.index(at) + 1
         return own[place] if place < len(own) else _NOT
 
-    def sides(self, claim: Claim) -> tuple[Sides, ...]:
-        """Where the queue of `claim` meets those of tenants."""
-        found = self._sides.get(claim.leaf)
-        if found is None:
-            found = sides_of(claim.book.tree, claim.leaf, self.lowest_of)
-            self._sides[claim.leaf] = found
-        return found
+    def below(self, tree: QueueTree) -> dict[int, list[int]]:
+        """The leaves of tenants, by each node of `tree` above them."""
+        if self._below is None or self._below[0] is not tree:
+            self._below = (tree, below_of(tree, self.lowest_of))
+        return self._below[1]
 
     def law(self, tree: QueueTree) -> tuple[Law, I64]:
         """`tree` as arrays, and [groups, resources] what each group is charged; worked out once."""
@@ -279,7 +277,9 @@ def is_any(tenants: Tenants, rules: Preemption, *, priority: int | None, claim: 
         least = tenants.lowest if claim is None else tenants.lowest_of.get(claim.leaf, priority)
         if least < priority:
             return True
-    return claim is not None and bool(claim.open_leaves(tenants.sides(claim)))
+    if claim is None:
+        return False
+    return next(claim.open_leaves(tenants.below(claim.book.tree)), None) is not None
 
 
 def may_ever_stop(record: JobRecord, rules: Preemption) -> bool:
@@ -353,7 +353,7 @@ def _rights(tenants: Tenants, claim: Claim | None, *, compiled: bool) -> tuple[I
     if claim is None:
         right[:] = Right.RANK
         return right, share
-    may = np.isin(tenants.leaf_of, [claim.leaf, *claim.open_leaves(tenants.sides(claim))])
+    may = np.isin(tenants.leaf_of, [claim.leaf, *claim.open_leaves(tenants.below(claim.book.tree))])
     if compiled and _rights_at_once(tenants, claim, may, right, share):
         return right, share
     for at in np.flatnonzero(may).tolist():
