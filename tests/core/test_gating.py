@@ -103,3 +103,44 @@ def test_what_may_not_be_borrowed_is_another_gate_than_what_is_not_entitled(
     assert wait.gate is gate
     assert wait.lack is not None
     assert wait.lack.need == asks * 1000
+
+
+# --- room that is still being given back -----------------------------------------------------------------
+
+
+def test_b06_a_job_waits_for_the_release_of_what_is_over_but_for_its_last_processes() -> None:
+    """B06: the reason is the release, and who it waits for; a job that is done is not yet gone."""
+    site = busy(8, 8).started("runs0").started("runs1").submit("asks", a_request(8))
+    assert why(site, "asks").gate is Gate.FIT
+    for says in (site.stopping, site.cancel):
+        says("runs0")
+        wait = why(site, "asks")
+        assert (wait.gate, wait.others) == (Gate.RELEASE, ("runs0",))
+        assert list(gate_lines(wait)) == ["It waits for runs0."]
+    carried_out(site, settings())
+    assert site.waiting == ["asks"]
+    site.ended("runs0")
+    carried_out(site, settings())
+    assert site.waiting == []
+
+
+def test_a_release_that_would_not_do_is_not_waited_for() -> None:
+    site = WorldBuilder().node("n", 8)
+    for name, cards in (("a", 2), ("b", 6)):
+        site.submit(name, a_request(cards))
+    carried_out(site, settings())
+    site.started("a").started("b").stopping("a").submit("asks", a_request(4)).submit(
+        "gang", [a_request(2)] * 2
+    )
+    assert why(site, "asks").gate is Gate.FIT
+    assert why(site, "gang").gate is Gate.FIT
+    site.submit("small", a_request(1)).submit("least", [a_request(2)] * 2, minimum=1)
+    assert why(site, "small").others == ("a",)
+    assert why(site, "least").others == ("a",)
+
+
+def test_of_two_that_end_only_those_in_the_way_are_named() -> None:
+    site = busy(8, 8).started("runs0").started("runs1").stopping("runs0").stopping("runs1")
+    site.submit("one", a_request(8)).submit("both", [a_request(8)] * 2)
+    assert why(site, "one").others == ("runs0",)
+    assert why(site, "both").others == ("runs0", "runs1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from aliquot.core.columns import COMPUTE, MEMORY
+from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
+from aliquot.core.lifecycle import Phase
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.reasons import asked_of, cards_for, rows_of
 from aliquot.core.siting import Desk
@@ -41,6 +43,34 @@ def look_closer(
         return Gate.TOPOLOGY, None
     scattered = _scattered(desk, missing)
     return (Gate.FIT, None) if scattered is None else (Gate.FRAGMENTATION, scattered)
+
+
+def find_releasing(desk: Desk, job: Job, order: Sequence[int]) -> tuple[JobId, ...]:
+    """Jobs that are over but for their last processes, or are given up, in whose room `job` would start.
+
+    () where it would not start there either. What is stopped for somebody else is his. `order`: in which its
+    members are seated. The desk is as before.
+    """
+    world = desk.world
+    seats = [
+        (owner, grant.seat)
+        for owner, record in sorted(world.jobs.items())
+        if record.phase is Phase.STOPPING and record.evicting is None and record.resizing is None
+        for grant in world.grants.get(owner, ())
+        if grant.seat is not None and desk.draft.can_release(grant.seat)
+    ]
+    if not seats or job.is_sited:
+        return ()
+    mark = desk.mark()
+    for _, seat in seats:
+        desk.draft.release(seat)
+    desk.catch_up()
+    found = [desk.seat(job.members[at]) for at in order]
+    desk.rollback(mark)
+    rows = [seated.seat.row for seated in found if seated is not None]
+    if len(rows) < job.least:
+        return ()
+    return tuple(dict.fromkeys(owner for owner, seat in seats if seat.row in rows))
 
 
 def _scattered(desk: Desk, request: Request) -> Short | None:

@@ -17,7 +17,7 @@ A pass in numbers:
 from __future__ import annotations
 
 from aliquot.core.budget import has_stops
-from aliquot.core.gating import look_closer, with_own_gate
+from aliquot.core.gating import find_releasing, look_closer, with_own_gate
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.memo import Memo
@@ -59,7 +59,7 @@ def explain_wait(
         held = hold_back(record, world, now)
         if held is not None:
             return _as_wait(held)
-        said = _said_of(job_id, plan(world, settings, now, memo))
+        said = _said_of(job_id, plan(world, settings, now, memo, explained=job_id))
         if said is not None and said.gate is not Gate.FIT:
             return with_own_gate(said)
         if said is None:  # not looked at: behind the first of a strict queue, or one like it had its answer
@@ -77,6 +77,9 @@ def explain_wait(
         if desk.never(missing) or _outgrows(desk, job):
             return Wait(job_id, Gate.NEVER, reasons)
         gate, short = look_closer(desk, job, missing, seated, reasons)
+        desk.rollback(mark)
+        if releasing := find_releasing(desk, job, largest_first(job.members)):
+            return Wait(job_id, Gate.RELEASE, reasons, others=releasing)
         until, put_off = (None, False) if said is None else (said.until_ms, said.unsearched)
         return Wait(job_id, gate, reasons, until_ms=until, short=short, unsearched=put_off)
     desk.rollback(mark)

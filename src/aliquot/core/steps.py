@@ -25,7 +25,7 @@ class Gate(Enum):
     ARRAY = "array"  # as many of its array are under way as may be
     SPOT = "spot"  # spot work holds as much as the demand of other work is expected to leave
     RESERVATION = "reservation"  # what is free is kept for a job before it, or closed for a time
-    RELEASE = "release"  # room was made for it; those who held it are still ending
+    RELEASE = "release"  # those who hold its room are still ending
     FIT = "fit"  # nothing free fits
     GANG = "gang"  # some of its members would fit, not enough at once
     TOPOLOGY = "topology"  # the cards are free, but not linked or not near each other as asked

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from aliquot.control.views import Never
 from aliquot.core.months import format_day, format_moment, is_dated
 from aliquot.core.queues import Measure, show_amount
 from aliquot.core.steps import (
@@ -31,7 +32,7 @@ GATES: Final[dict[Gate, str]] = {
     Gate.ARRAY: "as many of its array run as may run at once",
     Gate.SPOT: "spot work holds as much as others are expected to leave",
     Gate.RESERVATION: "what is free is kept for a job before it, or reserved for a time",
-    Gate.RELEASE: "room was made for it, and those who held it are still ending",
+    Gate.RELEASE: "those who hold its room are still ending",
     Gate.FIT: "nothing that is free fits",
     Gate.GANG: "not enough of its members fit at the same time",
     Gate.TOPOLOGY: "enough is free, but not linked or near each other as it asks",
@@ -67,6 +68,45 @@ def gate_lines(wait: Wait) -> Iterator[str]:
         more = len(wait.others) - MOST_NAMED
         names = ", ".join(wait.others[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         yield f"It waits for {names}."
+
+
+def never_line(never: Never) -> str:
+    """`It asks for 9 cards of one node, and none has more than 8 that would do: it waits until ...`"""
+    if never.lack is not None:
+        return _lack(never.lack)
+    return f"It asks for {_LACKS[never.lacks](never)}: it waits until that changes."
+
+
+def _no_model(never: Never) -> str:
+    have = ", ".join(never.have) or "none"
+    wanted = " or ".join(never.wanted) or "cards of a kind"
+    return f"{wanted}, and no card here is one that would do (there are: {have})"
+
+
+_LACKS: Final[dict[str, Callable[[Never], str]]] = {
+    "model": _no_model,
+    "cards": lambda one: f"{_count(one.need)} of one node, and none has more than {one.most} that would do",
+    "all cards": lambda one: f"{_count(one.need)} at once, and there are {one.most} in all that would do",
+    "memory": lambda one: (
+        f"{format_memory(one.need or 0)} of a card, and none that would do has more than "
+        f"{format_memory(one.most or 0)}"
+    ),
+    "cpu": lambda one: f"{_cores(one.need)} cores of one node, and none has more than {_cores(one.most)}",
+    "host": lambda one: (
+        f"{format_memory(one.need or 0)} of a node's own memory, and none has more than "
+        f"{format_memory(one.most or 0)}"
+    ),
+    "links": lambda one: f"{_count(one.need)} linked by NVLink, and no node has so many that are",
+    "together": lambda one: "what is there in parts, and no node has all of it",
+}
+
+
+def _count(cards: int | None) -> str:
+    return f"{cards} {'card' if cards == 1 else 'cards'}"
+
+
+def _cores(milli: int | None) -> str:
+    return f"{(milli or 0) / FULL:g}"
 
 
 def _fenced(fenced: Fenced) -> str:
