@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than the rest of this
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from aliquot.config.spelling import PolicyPage
     from aliquot.control.experiments import Experiments
     from aliquot.control.live import Live
@@ -15,14 +14,29 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    from aliquot.interfaces.cli.leaving import leave, leave_on_interrupt, open_output
+
+    leave_on_interrupt()  # first of all: what is loaded from here on may be interrupted
+    import sys
+
+    open_output()
+    sys.exit(leave(_run(sys.argv[1:])))
+
+
+def _run(words: Sequence[str]) -> int:
+    from aliquot.interfaces.cli.leaving import NOBODY_READS, BrokenOutputError, Reading
     from aliquot.interfaces.cli.quick import run_quickly
 
-    code = run_quickly(sys.argv[1:], _live)
-    if code is None:
-        from aliquot.interfaces.cli.app import run_app
+    try:
+        with Reading():
+            code = run_quickly(words, _live)
+            if code is None:
+                from aliquot.interfaces.cli.app import run_app
 
-        code = run_app(sys.argv[1:], _experiments, _live, _policies)
-    sys.exit(code)
+                code = run_app(words, _experiments, _live, _policies)
+    except BrokenOutputError:
+        return NOBODY_READS
+    return code
 
 
 def _experiments() -> Experiments:

@@ -62,7 +62,7 @@ def test_top_survives_a_restart_of_the_service_and_ends_at_an_interrupt() -> Non
                 watching.kill()
         drain.join(timeout=10)
         os.close(here)
-        assert (watching.returncode, b"Traceback" in err) == (0, False), err
+        assert (watching.returncode, b"Traceback" in err) == (130, False), err
 
 
 def read_until(terminal: int, words: bytes) -> None:

@@ -7,7 +7,6 @@ code 2; nothing is written then.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,7 +16,8 @@ from aliquot import __version__
 from aliquot.core.errors import AliquotError
 from aliquot.interfaces.cli.commands import ROWS, Doors, Shelf
 from aliquot.interfaces.cli.help import describe_mistake, examples
-from aliquot.interfaces.cli.quick import BAD_INPUT, COMPLETES, INTERRUPTED
+from aliquot.interfaces.cli.leaving import INTERRUPTED, describe_trouble, stop_unwinding
+from aliquot.interfaces.cli.quick import BAD_INPUT, COMPLETES
 from aliquot.interfaces.cli.spelling import spell_explain, spell_json
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def run_app(
 ) -> int:
     """Run one command; its exit code. Never lets a traceback of a person's mistake through.
 
+    Raises BrokenOutputError where nobody reads what is printed any more.
+
     Without `live` there are no commands for a running service, without `policies` no list of them.
     """
     if COMPLETES in os.environ:
@@ -43,16 +45,18 @@ def run_app(
     group = make_group(Doors(experiments, live, policies))
     words = spell_json(spell_explain(arguments or ["--help"]), WRITES_JSON)
     try:
-        return int(group.main(words, "aliquot", standalone_mode=False) or 0)
+        try:
+            return int(group.main(words, "aliquot", standalone_mode=False) or 0)
+        finally:
+            stop_unwinding()
     except (typer.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except typer.TyperException as error:
         return _complain(describe_mistake(error))
     except AliquotError as error:
         return _complain(str(error))
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    except OSError as error:
+        return _complain(describe_trouble(error))
 
 
 def make_group(doors: Doors) -> Shelf:

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from aliquot.interfaces.cli.help import Commands, Page
+from aliquot.interfaces.cli.leaving import Reading, unwind_on_interrupt
 
 if TYPE_CHECKING:
     from aliquot.control.experiments import Experiments
@@ -42,7 +43,8 @@ class Doors(NamedTuple):
 class Row(NamedTuple):
     """A command in the list: its name, its line, the module that adds it and what it asks.
 
-    `below`: of a group of commands, those in it.
+    `below`: of a group of commands, those in it. `unwinds`: it has something to put back when it is
+    interrupted: what it has drawn, what it has begun to write, or a service.
     """
 
     name: str
@@ -50,10 +52,11 @@ class Row(NamedTuple):
     module: str
     door: Door = Door.LIVE
     below: tuple[Row, ...] = ()
+    unwinds: bool = False
 
 
 REPLAYS: Final = tuple(
-    Row(name, line, module, Door.EXPERIMENTS)
+    Row(name, line, module, Door.EXPERIMENTS, unwinds=True)
     for name, line, module in (
         ("openb", "The published GPU-sharing placement experiment on 1,213 nodes.", "replay"),
         ("philly", "A public month of training jobs on 80 nodes of 8 cards: who waits how long.", "replays"),
@@ -67,16 +70,22 @@ REPLAYS: Final = tuple(
 ROWS: Final = (
     Row(
         "simulate", "Run jobs in virtual time under one policy; print the scorecard.", "virtual",
-        Door.EXPERIMENTS,
+        Door.EXPERIMENTS, unwinds=True,
     ),
-    Row("compare", "Run the same jobs under several policies, side by side.", "virtual", Door.EXPERIMENTS),
+    Row(
+        "compare", "Run the same jobs under several policies, side by side.", "virtual", Door.EXPERIMENTS,
+        unwinds=True,
+    ),
     Row(
         "replay", "Replay a public workload under one policy or several.", "replay", Door.EXPERIMENTS,
         REPLAYS,
     ),
     Row("explain", "Say why a job is where it is, or why it waits.", "virtual", Door.EXPERIMENTS),
     Row("topology", "Read a printed topology matrix; show the machine as understood.", "virtual", Door.NONE),
-    Row("up", "Serve this machine's cards: take jobs, run them, give the cards back.", "live_service"),
+    Row(
+        "up", "Serve this machine's cards: take jobs, run them, give the cards back.", "live_service",
+        unwinds=True,
+    ),
     Row("run", "Run a command on cards: wait your turn, see its output, get its exit code.", "live"),
     Row("submit", "Submit the jobs of documents.", "live"),
     Row("jobs", "List jobs.", "live"),
@@ -86,7 +95,7 @@ ROWS: Final = (
     Row("wait", "Wait until jobs are over.", "live"),
     Row("gpus", "List cards and who holds what of them.", "live_site"),
     Row("queues", "List queues.", "live_site"),
-    Row("top", "Watch cards and jobs as they are.", "live_site"),
+    Row("top", "Watch cards and jobs as they are.", "live_site", unwinds=True),
     Row("report", "Inside a job: tell how far it is.", "live_site"),
     Row("why", "Say why a live job is where it is, or why it waits.", "live_site"),
     Row("drain", "Take no new work.", "live_service"),
@@ -101,6 +110,16 @@ ROWS: Final = (
 
 class Shelf(Commands):
     """A group that holds `Listed` commands."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The same, told of a pipe that nobody reads: the parser would end the process with 1."""
+        with Reading():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """The same."""
+        with Reading():
+            return super().invoke(ctx)
 
     def put(self, rows: Sequence[Row], doors: Doors) -> None:
         """Put commands on the list, but for those that nobody is there to ask."""
@@ -118,6 +137,8 @@ class Listed(Page, TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """That of the command itself."""
+        if self.row.unwinds:
+            unwind_on_interrupt()
         return make_command(self.row, self._doors).make_context(info_name, args, parent, **extra)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from aliquot.interfaces.cli.help import Command, examples
+from aliquot.interfaces.cli.leaving import INTERRUPTED
 from aliquot.interfaces.cli.live_options import (
     AllFlag,
     ArrayOption,
@@ -86,7 +87,8 @@ def add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
         """Run COMMAND on cards: wait for its turn, stream its output, and exit with its exit code.
 
         Signals are passed on to the job; while it waits, an interrupt gives it up, and so does a second one
-        while it runs. The job has the folder and the environment this was called with.
+        while it runs, and a pipe that nobody reads any more, as in aliquot run ... | head. The job has the
+        folder and the environment this was called with.
         """
         from aliquot.interfaces.cli.live_asks import RunAsk, submission
 
@@ -100,15 +102,19 @@ def add_run(app: typer.Typer, live: Callable[[], Live]) -> None:
 
 def _start(remote: Remote, wanted: Submission, *, detach: bool, is_array: bool) -> int:
     """The exit code: that of the job, or 0 at once for one that is left to itself."""
-    from aliquot.interfaces.cli.live_run import run_array, run_job
+    from aliquot.interfaces.cli.live_run import run_array, run_job, submit_surely
+    from aliquot.interfaces.cli.passing import Passing
 
-    if detach:
-        told = remote.submit_and_see(wanted)
-        say_outlook(told)
-        typer.echo(told.id)
-        return 0
-    job = remote.submit(wanted)  # at once: from here on signals are for the job
-    return run_array(remote, job) if is_array else run_job(remote, job)
+    with Passing(remote) as passing:
+        if detach:
+            told = remote.submit_and_see(wanted)
+            passing.leave_to_itself(told.id)
+            say_outlook(told)
+            typer.echo(told.id)
+            return passing.code(0 if passing.given_up is None else INTERRUPTED)
+        job = submit_surely(remote, wanted)
+        passing.go_to(job)
+        return passing.code(run_array(remote, job) if is_array else run_job(remote, job))
 
 
 def say_outlook(told: Accepted) -> None:

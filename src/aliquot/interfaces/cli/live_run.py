@@ -5,18 +5,19 @@ A service that goes away for a while is waited for: the job does not notice, and
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from types import FrameType
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from aliquot.control.errors import UnavailableError
 from aliquot.control.live import OutputPiece, Remote
-from aliquot.control.views import JobDetail, JobSummary
+from aliquot.control.views import JobDetail, JobSummary, Submission
 from aliquot.core.errors import AliquotError
 from aliquot.interfaces.cli.endings import end_line
 from aliquot.interfaces.cli.job_rows import counts_of
@@ -32,20 +33,25 @@ UNKNOWN: Final = 1
 ARRAY_S: Final = 1.0  # between two looks at an array
 MEMBERS_S: Final = 0.2  # between two looks at the output of members
 PENDING: Final = "pending"
-_PASSED: Final = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGQUIT,
-)
+_NOT_ASKED: Final = (FileNotFoundError, ConnectionRefusedError, PermissionError)
 _T = TypeVar("_T")
+
+
+def submit_surely(remote: Remote, wanted: Submission) -> str:
+    """Submit a job; its id, also where the answer to that was lost: under its key it is asked for again."""
+    keyed = wanted if wanted.key else replace(wanted, key=os.urandom(16).hex())
+    try:
+        return remote.submit(keyed)
+    except UnavailableError as error:
+        # without a connection nothing was asked, and what the service has answered itself is no accident
+        if error.__cause__ is None or isinstance(error.__cause__, _NOT_ASKED):
+            raise
+    return _patiently(lambda: remote.submit(keyed))
 
 
 def run_job(remote: Remote, job: str) -> int:
     """Stay with `job` until it is over; its exit code."""
-    with _passing_signals(remote, job):
+    with _given_up_unread(remote, job):
         _await_turn(remote, job)
         print_output(remote, job, follow=True)
         detail = _await_end(remote, job)
@@ -59,7 +65,7 @@ def run_job(remote: Remote, job: str) -> int:
 def run_array(remote: Remote, array: str) -> int:
     """Stay with all jobs of `array`, and say how many are how far; the exit code of the first that failed."""
     said = ""
-    with _passing_signals(remote, array):
+    with _given_up_unread(remote, array):
         while True:
             (row,) = _patiently(lambda: remote.jobs(array=array, fold=True))
             line = f"array {array}: {counts_of(row)}"
@@ -187,21 +193,11 @@ def _patiently(ask: Callable[[], _T]) -> _T:
 
 
 @contextmanager
-def _passing_signals(remote: Remote, job: str) -> Iterator[None]:
-    """While inside, signals go to the job; one that waits, or is interrupted twice, is given up."""
-    interrupts = 0
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupts
-        interrupts += number == signal.SIGINT
-        with suppress(AliquotError):  # over already, or the service is away: the next signal may reach it
-            reached = remote.signal(job, number) if interrupts < 2 else False
-            if not reached and number not in {signal.SIGUSR1, signal.SIGUSR2}:
-                remote.cancel(job)
-
-    before = {number: signal.signal(number, pass_on) for number in _PASSED}
+def _given_up_unread(remote: Remote, job: str) -> Iterator[None]:
+    """Where its output goes nowhere any more, nobody waits for it: it is given up."""
     try:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    except OSError:  # of what is printed: what goes wrong with the service is an UnavailableError
+        with suppress(AliquotError, OSError):
+            _patiently(lambda: remote.cancel(job))
+        raise

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Final
 
-import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -23,6 +22,7 @@ from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.job_rows import cards_of, counts_of
 from aliquot.interfaces.cli.live_text import in_use, users_of
 from aliquot.interfaces.cli.plain import age, now_ms, print_lines
+from aliquot.interfaces.cli.screen import Screen
 
 ROWS: Final = 30  # of jobs; the rest is counted
 BAR: Final = 10
@@ -35,13 +35,10 @@ def watch_site(remote: Remote, every_s: float, *, once: bool) -> None:
     if once or not sys.stdout.isatty():
         print_once(remote)
         return
-    try:
-        with Live(draw_site(remote), auto_refresh=False, screen=True) as live:
-            while True:
-                time.sleep(every_s)
-                live.update(_draw_anyway(remote), refresh=True)
-    except KeyboardInterrupt:
-        typer.echo("", err=True)
+    with Live(draw_site(remote), console=Screen(), auto_refresh=False, screen=True) as live:
+        while True:
+            time.sleep(every_s)
+            live.update(_draw_anyway(remote), refresh=True)
 
 
 def print_once(remote: Remote) -> None:

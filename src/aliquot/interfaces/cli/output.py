@@ -18,6 +18,7 @@ from aliquot.control.experiments import Explanation
 from aliquot.core.errors import SpecError
 from aliquot.core.report.result import RunResult
 from aliquot.interfaces.cli.expectations import predicted_lines
+from aliquot.interfaces.cli.screen import Screen
 from aliquot.interfaces.cli.sentences import explain_lines
 from aliquot.interfaces.cli.tables import (
     band_table,
@@ -93,7 +94,7 @@ def show_explanation(explanation: Explanation, *, as_json: bool) -> None:
 @contextmanager
 def watch(label: str = "jobs") -> Iterator[Callable[[int, int], None] | None]:
     """A progress bar on standard error where that is a terminal; None elsewhere."""
-    console = Console(stderr=True)
+    console = Screen(stderr=True)
     if not console.is_terminal:
         yield None
         return
@@ -141,4 +142,4 @@ def _print_lines(console: Console, lines: Iterable[str]) -> None:
 
 def _console() -> Console:
     """Standard output; in a pipe nothing is wrapped or cut to a width."""
-    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
+    return Screen() if sys.stdout.isatty() else Screen(width=PIPE_WIDTH)

@@ -114,8 +114,8 @@ def _print(table: Table, plain: Any, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.buffer.write(encode_json(plain))
     else:
-        from rich.console import Console
+        from aliquot.interfaces.cli.screen import Screen
 
-        console = Console()
+        console = Screen()
         width = console.width if console.is_terminal else PIPE_WIDTH
-        Console(width=width).print(table)
+        Screen(width=width).print(table)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aliquot.core.errors import AliquotError
+from aliquot.interfaces.cli.leaving import Reading, describe_trouble
 
 if TYPE_CHECKING:
     from aliquot.control.live import Live
 
 BAD_INPUT: Final = 2
-INTERRUPTED: Final = 130
 FLAGS: Final[Mapping[str, str]] = {
     "--all": "over",
     "-a": "over",
@@ -53,16 +52,13 @@ def run_quickly(words: Sequence[str], live: Callable[[], Live]) -> int | None:
     if asked is None:
         return None
     try:
-        list_jobs(asked, doors)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except AliquotError as error:
+        with Reading():
+            list_jobs(asked, doors)
+    except (AliquotError, OSError) as error:
         from aliquot.interfaces.cli.plain import complain
 
-        complain(str(error))
+        complain(describe_trouble(error) if isinstance(error, OSError) else str(error))
         return BAD_INPUT
-    except BrokenPipeError:
-        sys.stderr.close()
     return 0
 
 

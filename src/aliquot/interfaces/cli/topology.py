@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +24,7 @@ from aliquot.core.topology.peers import PeerAccess, parse_peers
 from aliquot.core.topology.sets import largest_linked_set
 from aliquot.core.topology.sheet import is_peer_matrix
 from aliquot.core.topology.wiring import Fabric, Wiring, cards_of, islands, nearest_nics
+from aliquot.interfaces.cli.screen import Screen
 
 _T = TypeVar("_T")
 
@@ -44,9 +45,9 @@ def show_topology(path_or_dash: str, as_json: bool) -> int:
         text = _read_text(path_or_dash)
         parsed = parse_peers(text) if is_peer_matrix(text) else parse_matrix(text)
     except AliquotError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        Screen(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         return BAD_INPUT
-    console = Console()
+    console = Screen()
     if as_json:
         console.out(json.dumps(to_json(parsed), indent=2, ensure_ascii=False), highlight=False)
     else:

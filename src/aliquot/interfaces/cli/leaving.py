@@ -1,0 +1,86 @@
+"""How the process of a command ends: at an interrupt, when nobody reads on, and with its last output.
+
+Left to itself, Python raises KeyboardInterrupt wherever it happens to be; while modules are loaded, or the
+interpreter ends, a traceback is all that comes of it. Here an interrupt ends the process at once, and the few
+commands that have something to put back are told of it instead. Loaded before all else, it loads nothing.
+"""
+
+from __future__ import annotations
+
+import _signal as signal  # type: ignore[import-not-found]  # `signal` takes long enough to load to be interrupted
+import errno
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+INTERRUPTED = 130  # as a shell has it: 128 and the signal's number
+NOBODY_READS = 141  # the same of SIGPIPE
+
+
+class BrokenOutputError(Exception):
+    """Whoever read what is printed reads no more."""
+
+
+class Reading:
+    """While inside, a pipe that nobody reads any more raises BrokenOutputError, which no parser swallows."""
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:
+            raise BrokenOutputError from error
+
+
+def leave_on_interrupt() -> None:
+    """From now on an interrupt ends this process at once; one that is ignored stays ignored."""
+    if signal.getsignal(signal.SIGINT) in {signal.default_int_handler, _raise_once}:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def unwind_on_interrupt() -> None:
+    """From now on the first interrupt raises KeyboardInterrupt, if it ended the process until now."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, _raise_once)
+
+
+def stop_unwinding() -> None:
+    """The command is over: an interrupt ends the process at once again."""
+    if signal.getsignal(signal.SIGINT) is _raise_once:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def open_output() -> None:
+    """A stream that this process was started without takes what is printed, and forgets it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - for good
+
+
+def describe_trouble(error: OSError) -> str:
+    """What the system says is wrong; where it names no file, that is about what is printed."""
+    what = error.filename if error.filename is not None else "what is printed cannot be written"
+    return f"{what}: {error.strerror or error}"
+
+
+def leave(code: int) -> int:
+    """The exit code once all is written; what cannot be written any more is let go without a word."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            code = NOBODY_READS if error.errno == errno.EPIPE else code or 1
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return code
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
+
+
+def _raise_once(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, _leave)
+    raise KeyboardInterrupt
