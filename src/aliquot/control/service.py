@@ -18,10 +18,9 @@ import msgspec
 from msgspec.structs import replace
 
 from aliquot.control.accepting import Accepting
-from aliquot.control.books import Books
+from aliquot.control.answering import Answering
 from aliquot.control.counting import Counting
 from aliquot.control.errors import BatchError, UnavailableError
-from aliquot.control.explaining import explain_live
 from aliquot.control.grouping import Group
 from aliquot.control.intake import Intake
 from aliquot.control.looking import Lookout
@@ -31,14 +30,18 @@ from aliquot.control.parts import Parts, Rules
 from aliquot.control.quotas import notes_on_queues
 from aliquot.control.reserving import changes_of, wanted_by, with_window, without_window
 from aliquot.control.room import Room
-from aliquot.control.views import Caller, Configuration, InForce, LiveExplanation, Reservation, Submission
+from aliquot.control.views import (
+    Caller,
+    Configuration,
+    InForce,
+    Reservation,
+    Submission,
+)
 from aliquot.control.watching import Watch
 from aliquot.core.errors import SpecError
 from aliquot.core.events import Event, JobCancelled, NodeDrained, NodeJoined, WindowCancelled, WindowMade
 from aliquot.core.ids import JobId, NodeId
-from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo
-from aliquot.core.steps import Place
 from aliquot.core.world import World
 
 COMPACT_EVERY: Final = 20_000  # events
@@ -48,7 +51,7 @@ STOPS: Final = "the service stops; ask again when it is back"
 _T = TypeVar("_T")
 
 
-class Service(Books):
+class Service(Answering):
     """`start` it, ask, `stop` it. Jobs go on without it.
 
     `on_change` is called from the loop's thread when something has changed; `failure` is set when the loop
@@ -60,7 +63,6 @@ class Service(Books):
         self.on_change = on_change
         self.failure: BaseException | None = None
         self._errands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._places: dict[JobId, Place] = {}
         self._lock = threading.Lock()
         self._is_stopping = self._is_refused = False
         self._since_compacted = 0
@@ -203,12 +205,6 @@ class Service(Books):
         """Somebody waits to be told what is expected: look ahead soon."""
         self.lookout.ask()
         self.parts.machine.tell()
-
-    def explain(self, job: str) -> Future[LiveExplanation]:
-        """Why a job is where it is, or waits; of an array, its first that waits. Raises NotFoundError."""
-        lives = self.lives(job)
-        life = next((life for life in lives if life.phase is Phase.PENDING), lives[0])
-        return self._do(lambda: self._explain(life.job.id))
 
     # --- the loop ----------------------------------------------------------------------------------------
 
@@ -353,23 +349,6 @@ class Service(Books):
             self._errands.append((errand, answer))
         self.parts.machine.tell()
         return answer
-
-    def _note_places(self) -> None:
-        """Keep what choices cost, as long as their jobs live."""
-        steps = self.loop.last_plan.steps if self.loop.last_plan is not None else ()
-        for step in steps:
-            if isinstance(step, Place):
-                self._places[step.job] = step
-        jobs = self.loop.world.jobs
-        if len(self._places) > 2 * len(jobs) + 100:
-            self._places = {job: place for job, place in self._places.items() if job in jobs}
-
-    def _explain(self, job: JobId) -> LiveExplanation:
-        loop = self.loop
-        return explain_live(
-            self.life(job), loop.world, self.rules.settings, self.rules.policy,
-            self._places.get(job), loop.memo, self.parts.clock.now(), self.lookout,
-        )  # fmt: skip  # three lines read better than seven
 
     def _end(self, job: JobId, attempt: int, reason: str) -> None:
         with contextlib.suppress(UnavailableError):

@@ -13,7 +13,7 @@ import msgspec
 from aliquot.core.promise import Crowding, Promise
 from aliquot.core.queueing.outlook import Expected
 from aliquot.core.queueing.overcommit import Overcommit
-from aliquot.core.steps import Place, Wait
+from aliquot.core.steps import Lack, Place, Wait
 from aliquot.core.windows import Window
 
 
@@ -41,6 +41,22 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: str = ""  # of the caller's choice: what he submits again under the same key is the same job
 
 
+class Never(msgspec.Struct, frozen=True):
+    """Why a job can't start on what is here now, however long it waits. It is kept: that may change.
+
+    `need` is asked for, `most` the most there is. `lacks`: model (of those that are `wanted`; there are
+    `have`), cards of one node, "all cards" of the site, memory of a card, cpu (thousandths of a core) or host
+    (MiB) of a node, links between cards, "together" (each is there, but not on one node), or quota (`lack`).
+    """
+
+    lacks: str
+    need: int | None = None
+    most: int | None = None
+    wanted: tuple[str, ...] = ()
+    have: tuple[str, ...] = ()
+    lack: Lack | None = None
+
+
 class Accepted(msgspec.Struct, frozen=True):
     """On the disk: this job will not be lost. `jobs`: of an array, whose id this is, so many.
 
@@ -57,6 +73,7 @@ class Accepted(msgspec.Struct, frozen=True):
     queue_waiting: int = 0
     expected: Expected | None = None  # when it starts, or has started
     promise: Promise | None = None  # where it has bounds
+    never: Never | None = None  # where it can't start as things are
 
 
 class SiteFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -249,6 +266,7 @@ class JobDetail(msgspec.Struct, frozen=True):
     )
     promise: Promise | None = None  # where it has bounds
     unenforced: tuple[str, ...] = ()  # what this host does not enforce of what it was granted or limited to
+    never: Never | None = None  # where it waits and can't start as things are
     gone: tuple[str, ...] = ()  # cards it holds that are not in their node any more
 
     @property
@@ -336,6 +354,7 @@ class LiveExplanation(msgspec.Struct, frozen=True):
     expected: Expected | None = None  # while it waits
     promise: Promise | None = None  # where it has bounds
     overcommits: tuple[Overcommit, ...] = ()  # of its queue, those above it and the pool, while it waits
+    never: Never | None = None  # where it can't start as things are
 
 
 class Site(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -21,12 +22,14 @@ from aliquot.control.views import (
     JobDetail,
     JobSummary,
     LiveExplanation,
+    Never,
     QueueView,
     Reservation,
     ReservationView,
     Site,
     Submission,
 )
+from aliquot.core.errors import AliquotError
 from aliquot.interfaces.api.bell import Bell
 from aliquot.interfaces.api.output import Chunk, read_chunk
 
@@ -142,7 +145,7 @@ async def _submit(desk: Desk, call: Call) -> Accepted:
     query: Submitting = call.query
     job = await asyncio.wrap_future(desk.service.submit(call.caller, call.body))
     await _foresee(desk, job, query.patience)
-    return desk.service.accepted(job)
+    return await _told(desk, desk.service.accepted(job))
 
 
 async def _submit_all(desk: Desk, call: Call) -> list[Accepted]:
@@ -151,11 +154,23 @@ async def _submit_all(desk: Desk, call: Call) -> list[Accepted]:
     # most are done by the time that the first is
     jobs = [one.result() if one.done() else await asyncio.wrap_future(one) for one in answers]
     if query.patience is None:
-        return [Accepted(job) for job in jobs]
+        return [await _told(desk, Accepted(job)) for job in jobs]
     end = asyncio.get_running_loop().time() + query.patience
     for job in jobs:
         await _foresee(desk, job, end - asyncio.get_running_loop().time())
-    return [desk.service.accepted(job) for job in jobs]
+    return [await _told(desk, desk.service.accepted(job)) for job in jobs]
+
+
+async def _told(desk: Desk, accepted: Accepted) -> Accepted:
+    """With what keeps it from ever starting, if anything does."""
+    return replace(accepted, never=await _never(desk, accepted.id))
+
+
+async def _never(desk: Desk, job: str) -> Never | None:
+    """What keeps it from ever starting; unknown where we stop meanwhile, which is no error of who asks."""
+    with contextlib.suppress(AliquotError):
+        return await asyncio.wrap_future(desk.service.never(job))
+    return None
 
 
 async def _foresee(desk: Desk, job: str, patience: float) -> None:
@@ -178,7 +193,8 @@ async def _job(desk: Desk, call: Call) -> JobDetail:
     name = call.path["job"]
     if query.phase is not None:
         await desk.bell.until(lambda: desk.service.life(name).phase.value != query.phase, query.timeout)
-    return desk.service.job(call.caller, name)
+    detail = desk.service.job(call.caller, name)
+    return replace(detail, never=await _never(desk, name)) if detail.position is not None else detail
 
 
 async def _cancel(desk: Desk, call: Call) -> Done:

@@ -148,7 +148,7 @@ def add_submit(app: typer.Typer, live: Callable[[], Live]) -> None:
         for answer in answers:
             if not json:
                 typer.echo(answer.id)
-            if len(answers) <= FEW or answer.promise is not None:
+            if len(answers) <= FEW or answer.promise is not None or answer.never is not None:
                 say_outlook(answer)
         if json:
             print_json(answers)

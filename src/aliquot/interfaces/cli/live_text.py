@@ -21,7 +21,7 @@ from aliquot.control.words import shortened
 from aliquot.core.steps import Gate
 from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.endings import exit_line, outcome_words
-from aliquot.interfaces.cli.gates import GATES, gate_lines
+from aliquot.interfaces.cli.gates import GATES, gate_lines, never_line
 from aliquot.interfaces.cli.job_rows import cards_of
 from aliquot.interfaces.cli.plain import age, columns, now_ms
 
@@ -38,12 +38,15 @@ def accepted_lines(told: Accepted) -> Iterator[str]:
         place = place_line(
             told.position, told.waiting, "", told.queue_position, told.queue_waiting or told.waiting
         )
-        when = "" if told.expected is None else f" {expected_line(told.expected, now_ms())}"
+        starts = None if told.never is not None else told.expected
+        when = "" if starts is None else f" {expected_line(starts, now_ms())}"
         yield f"{what} waits. {place}{when}"
     elif told.jobs > 1:
         yield what
     if told.promise is not None:
         yield from (f"{what}: {line}" for line in promise_lines(told.promise, _clock))
+    if told.never is not None:
+        yield f"warning: {what} can't start on what is here now. {never_line(told.never)}"
 
 
 def rules_lines(rules: InForce) -> Iterator[str]:
@@ -128,7 +131,9 @@ def _waiting_lines(detail: JobDetail) -> Iterator[str]:
         yield place_line(
             detail.position, detail.waiting, detail.job.queue, detail.queue_position, detail.queue_waiting
         )
-    if detail.expected is not None:
+    if detail.never is not None:
+        yield f"It can't start on what is here now. {never_line(detail.never)}"
+    elif detail.expected is not None:
         yield expected_line(detail.expected, now_ms())
     if detail.promise is not None:
         yield from promise_lines(detail.promise, _clock)
@@ -141,7 +146,7 @@ def waiting_line(said: LiveExplanation) -> str:
     if said.wait is None:
         return ""
     place = f"place {said.position} of {said.waiting}" if said.position is not None else "waiting"
-    reasons = "; ".join(_reasons(said))
+    reasons = never_line(said.never).rstrip(".") if said.never is not None else "; ".join(_reasons(said))
     starts = starts_in(said.expected, said.at_ms)
     when = f"{WHEN} in {starts}" if starts and starts != "unknown" else ""
     return f"job {said.job} waits, {place}: {GATES[said.wait.gate]}{f' ({reasons})' if reasons else ''}{when}"
@@ -155,6 +160,8 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
         waited = age(said.at_ms - said.submitted_ms)
         yield f"{said.job} has waited {waited} under policy {said.policy}: {GATES[said.wait.gate]}."
         yield from (f"  {line}" for line in _outlook_lines(said))
+        if said.never is not None and said.never.lack is None:
+            yield f"  {never_line(said.never)}"
         yield from (f"  {line}" for line in gate_lines(said.wait))
         yield from (f"  {reason}" for reason in _reasons(said))
     elif said.place is not None and said.placed_ms is not None:
