@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +14,8 @@ from typing import Any, Final
 import pytest
 
 from aliquot.client import Submission
+from aliquot.engines.local.leftovers import find_supervisors
+from aliquot.engines.local.places import find_runtime
 from tests.support.command import ROOT, complaint
 from tests.support.local import wait_for
 from tests.support.nvml.build import CannotBuildError, build_library
@@ -202,6 +207,98 @@ def test_an_exclusive_card_takes_one_job(sim: SimulatedNvml) -> None:
         assert len(cards) == 3, "each has a card to itself, however much room there was"
         for job in jobs:
             service.client.cancel(job)
+
+
+def test_b47_clients_of_mps_are_booked_to_their_job_by_their_own_pids(sim: SimulatedNvml) -> None:
+    """B47: two clients within the grant are one job above it; the server that serves them is not the job."""
+    with Watched(sim) as service:
+        script = "sleep 60 & echo $!; sleep 60 & echo $!; wait"
+        spec = {"gpu": {"memory": "4GiB"}}
+        job = service.client.submit(Submission(command=("sh", "-c", script), spec=spec, grace="0.5s"))
+        wait_for(lambda: len(service.client.output(job).body.split()) == 2, "its clients")
+        first, second = map(int, service.client.output(job).body.split())
+        at = cards_of(service, job)[0]
+        sim.add_process(at, os.getpid(), memory_mib=30, kind="mps")  # the server: nobody's job
+        sim.add_process(at, first, memory_mib=3_000, kind="mps")
+        wait_for(lambda: service.card(at).jobs[0].used_mib == 3_000, "the first client's use")
+        assert [(one.pid, one.memory_mib) for one in service.card(at).foreign] == [(os.getpid(), 30)]
+        assert service.client.job(job).job.phase == "running"
+        sim.add_process(at, second, memory_mib=3_000, kind="mps")
+        (ending,) = service.client.wait(job).attempts[0].exits
+        assert ending is not None
+        assert ending.reason == "MemoryLimit"
+
+
+@pytest.mark.parametrize(
+    ("machine", "usable"),
+    [
+        pytest.param("a100-40x8", 7, id="the mode stays, the slices do not"),
+        pytest.param("dgx-h100", 8, id="the mode is lost, the card is whole again"),
+    ],
+)
+def test_b39_after_a_reboot_a_cut_card_is_what_it_is_now_and_the_others_work_on(
+    machine: str, usable: int
+) -> None:
+    """B39, as far as whole cards go: a cut card is no whole one, old ids are dead, jobs go on on new ones."""
+    with SimulatedNvml(machine) as sim:
+        sim.set_mig(0, enabled=True)
+        with Watched(sim) as service:
+            wait_for(lambda: service.card(0).state == "faulty", "the cut card to be seen as such")
+            job = service.submit("echo $CUDA_VISIBLE_DEVICES; sleep 60", gpus=7)
+            service.until_running(job)
+            assert sim.uuid(0) not in service.client.job(job).attempts[0].holds[0].cards
+            lose_power(service)
+            sim.reboot()
+            service.start()
+            wait_for(
+                lambda: service.client.job(job).attempts[-1].number == 2, "it to be queued and bound again"
+            )
+            assert service.client.job(job).attempts[0].outcome == "lost"
+            service.until_running(job)
+            wait_for(lambda: usable_cards(service) == usable, "what the card is now")
+            service.client.cancel(job)
+            service.client.wait(job)
+            wide = service.submit("true", gpus=usable)
+            assert service.client.wait(wide).job.phase == "succeeded"
+            if usable < 8:
+                assert "MIG is on and there is no slice" in " ".join(service.client.site().notes)
+
+
+def test_b56_detection_that_fails_is_unknown_and_not_no_cards(sim: SimulatedNvml) -> None:
+    """A driver that answers nothing for a while takes no card away and ends nobody."""
+    with Watched(sim) as service:
+        job = service.occupy(5_000, "10GiB")
+        wait_for(lambda: service.card().jobs and service.card().jobs[0].used_mib == 5_000, "the job's use")
+        sim.inject("*", "UNKNOWN")
+        wait_for(lambda: service.card().jobs[0].used_mib is None, "its use to be unknown")
+        assert len(service.client.gpus()) == 8
+        assert service.client.job(job).job.phase == "running"
+        assert "?" in service.run("gpus").out
+        sim.clear_faults()
+        wait_for(lambda: service.card().jobs[0].used_mib == 5_000, "its use again")
+        service.client.cancel(job)
+
+
+def cards_of(service: Watched, job: str) -> list[int]:
+    """Numbers of the cards that a job holds."""
+    held = service.client.job(job).attempts[-1].holds[0].cards
+    return [card.index for card in service.client.gpus() if card.uuid in held and card.index is not None]
+
+
+def usable_cards(service: Watched) -> int:
+    return sum(card.state == "ok" for card in service.client.gpus())
+
+
+def lose_power(service: Watched) -> None:
+    """No process and nothing in memory is left; the disk is."""
+    service.kill()
+    attempts = find_runtime(service.state) / "attempts"
+    for folder in find_supervisors(attempts):
+        for pid in (folder.holder(), getattr(folder.begun(), "pid", None)):
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not find_supervisors(attempts), "supervisors to go")
+    shutil.rmtree(attempts)
 
 
 def user() -> str:

@@ -1,8 +1,9 @@
 """Looks at the cards again and again, and brings about what follows: verdicts are `core.health`'s.
 
 Who uses more memory than he was granted for longer than is tolerated is ended, and nobody else. What foreign
-processes take is not offered; broken cards take no new work. A look that fails changes nothing; what was seen
-last counts for a while and is then unknown.
+processes take is not offered; broken cards take no new work. Where a look fails, on one card or on all, what
+was seen last counts for a while and is then unknown: nobody is ended for what was not seen just now, and what
+is offered is the ledger's alone once it is unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from aliquot.core.health import (
     still_over,
 )
 from aliquot.core.ids import CardId, JobId, NodeId
-from aliquot.core.records import Frozen
+from aliquot.core.records import Frozen, NodeRecord
 
 REASON: Final = "MemoryLimit"
 """Why a job was ended that used more memory of a card than it was granted."""
@@ -82,6 +83,7 @@ class Watch:
         self._since: Mapping[tuple[JobId, CardId], int] = {}
         self._xids: dict[CardId, frozenset[int]] = {}
         self._seen: tuple[int, tuple[Reading, ...]] = (0, ())
+        self._known: dict[CardId, tuple[int, Reading]] = {}  # the last of each card that told its processes
         self._ended: set[tuple[JobId, int]] = set()
         self._stop, self._hurry = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="aliquot-watch", daemon=True)
@@ -119,23 +121,38 @@ class Watch:
         if record is None:
             return
         now = self._now()
+        held = held_of(world, self._node)
         try:
             readings = tuple(self._eyes.look(now))
         except DriverError:
+            self._offer(record, [Reading(card.uuid) for card in record.node.cards], held, now)
+            self._since = {}
             return
         self._seen = (now, readings)
         self._note_resets(readings)
-        full = {card.uuid: card.model.usable_mib for card in record.node.cards}
-        held = held_of(world, self._node)
+        there = {card.uuid for card in record.node.cards}
         broken = broken_cards(readings, self._xids, self._eyes.unusable())
+        if set(broken) & there != record.faulty:
+            self._tell(CardsFaulty(0, self._node, tuple(card for card in broken if card in there)))
+        self._offer(record, readings, held, now)
+        self._end_over(world, find_over(readings, held), now)
+
+    def _offer(self, record: NodeRecord, seen: Sequence[Reading], held: Sequence[Held], now: int) -> None:
+        """Tell what of each card is taken beyond its grants, where that is another amount than before."""
+        readings = [self._recall(reading, now) for reading in seen]
+        full = {card.uuid: card.model.usable_mib for card in record.node.cards}
         taken = close_exclusive(
             find_taken(readings, held, full), self._eyes.exclusive(), readings, held, full
         )
-        if set(broken) & set(full) != record.faulty:
-            self._tell(CardsFaulty(0, self._node, tuple(card for card in broken if card in full)))
         if tuple(taken) != record.crowd:
             self._tell(CardsCrowded(0, self._node, tuple((one[0], one[1], one[2]) for one in taken)))
-        self._end_over(world, find_over(readings, held), now)
+
+    def _recall(self, reading: Reading, now: int) -> Reading:
+        """A reading, or where it does not tell who is on the card, the last that did, while it counts."""
+        if reading.processes is not None or reading.lost:
+            self._known[reading.card] = (now, reading)
+        at, known = self._known.get(reading.card, (now, reading))
+        return known if now - at <= self.pace.stale_ms else reading
 
     def _end_over(self, world: Frozen, over: Sequence[Over], now: int) -> None:
         self._since, due = still_over(self._since, over, now, self.pace.tolerance_ms)
