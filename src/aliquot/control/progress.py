@@ -49,10 +49,10 @@ class _Beat(NamedTuple):
 class _Member:
     """The reports of one member."""
 
-    def __init__(self) -> None:
+    def __init__(self, checkpoint_ms: int | None = None) -> None:
         self.beats: deque[_Beat] = deque()
         self.count = 0
-        self.checkpoint_ms: int | None = None
+        self.checkpoint_ms = checkpoint_ms
         self.last = _Beat(0, None, None, None)
 
 
@@ -104,8 +104,8 @@ class ProgressBoard:
     def _take(self, said: Report, now: int) -> None:
         job = JobId(said.job)
         number, members = self._members.get(job, (0, {}))
-        if number != said.attempt:
-            members = {}
+        if number != said.attempt:  # it goes on from what was saved before
+            members = {at: _Member(before.checkpoint_ms) for at, before in members.items()}
         member = members.setdefault(said.member, _Member())
         last = member.last
         beat = _Beat(
