@@ -103,3 +103,19 @@ def test_a_job_behind_the_first_is_told_so_though_the_site_is_full_too() -> None
     site.submit("first", queue="s").submit("next", queue="s")
     told = [explain_wait(site.frozen, how(), JobId(name), Memo(), site.at).gate for name in ("first", "next")]
     assert told == [Gate.FIT, Gate.ORDER]
+
+
+def test_the_first_of_a_strict_queue_holds_what_its_nominal_covers_while_it_fits_nowhere() -> None:
+    """s is promised six of eight cards and has none; b, promised two, has six. Two come free, too few for s.
+
+    Lent again to b each time that happens, s would never have them.
+    """
+    owner = Queue("s", quotas=(Quota(CARDS, 6000),), discipline=Discipline.STRICT)
+    rules = settings(queues=(owner, Queue("b", quotas=(Quota(CARDS, 2000),))), order=Order(half_life_ms=0))
+    site = WorldBuilder().node("n", 8)
+    for at in range(4):
+        site.submit(f"b{at}", queue="b", cards=2)
+    carried_out(site, rules)
+    site.submit("own", queue="s", cards=6).submit("more", queue="b", cards=2)
+    for at in range(3):
+        assert nodes_of(carried_out(site.ended(f"b{at}"), rules)) == ({} if at < 2 else {"own": ["n"]})

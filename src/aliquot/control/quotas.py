@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from aliquot.control.chronicle import Life
 from aliquot.control.purses import budget_views
 from aliquot.control.views import QueueView, QuotaView
-from aliquot.core.charging import amounts_of, capacity_of, flavours_of, names_of
+from aliquot.core.charging import amounts_of, at_least, capacity_of, flavours_of, names_of
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import HOLDING
 from aliquot.core.promise import Answer, Crowding, Promise
@@ -186,7 +186,7 @@ def _waiting(world: Frozen, settings: Settings, tree: QueueTree) -> _Sums:
     charges: dict[object, dict[Resource, int]] = {}
     sums: _Sums = defaultdict(dict)
     for key in world.pending:
-        job = world.jobs[key[3]].job
+        job = at_least(world.jobs[key[3]].job)
         if job.members not in charges:
             flavour = flavours_of(job, world.kinds, tree, settings.rates, names)[0]
             charges[job.members] = {tree.resources[slot]: amount for slot, amount in flavour.charge}

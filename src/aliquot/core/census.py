@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from aliquot.core.charging import Flavour, amounts_of, flavours_of, names_of
+from aliquot.core.charging import Flavour, amounts_of, at_least, flavours_of, names_of
 from aliquot.core.grants import Grant, GrantState, Placement, Seat
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
@@ -240,6 +240,7 @@ class Accounts:
 
     def flavours(self, job: Job) -> tuple[Flavour, ...]:
         """The ways to charge a waiting job."""
+        job = at_least(job)
         found = self._flavours.get(job.members)
         if found is None:
             found = flavours_of(job, self._kinds, self.tree, self._rates, self._names)

@@ -101,6 +101,11 @@ def flavours_of(
     return (Flavour("", found[0].charge),) if len(found) == 1 else tuple(found)
 
 
+def at_least(job: Job) -> Job:
+    """What `job` is charged for while it waits: an elastic one what it needs at its narrowest."""
+    return job if job.elastic is None else replace(job.sized(job.elastic.widths[0]), elastic=None)
+
+
 def narrowed(job: Job, model: str) -> Job:
     """`job` on cards of `model` only, for those of its members that accept them."""
     if not model:

@@ -11,6 +11,7 @@ from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.closing import Closing
 from aliquot.core.defragging import gather
 from aliquot.core.grants import Seat
+from aliquot.core.growing import Growth
 from aliquot.core.idling import judge_idle
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
@@ -27,7 +28,7 @@ from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.spotting import Spotting
 from aliquot.core.standing import is_overdue
-from aliquot.core.steps import Evict, Gate, Lack, Place, Plan, Resize, Step, Wait, Warn, Withdraw
+from aliquot.core.steps import Evict, Gate, Lack, Place, Plan, Reserve, Resize, Step, Wait, Warn, Withdraw
 from aliquot.core.stretching import give_way, load_of, rested_ms, seat_elastic, seat_late, stretch
 from aliquot.core.turns import TreeTurns, Turns
 
@@ -54,7 +55,9 @@ class Pass:
         self._keeper = Keeper(self._desk, now)
         self._again = again(self._desk, self._keeper, self._turns, explained)
         self._closing = Closing(self._desk, now)
-        self._restarts = Restarts(self._desk, self._keeper, self._closing, now)
+        standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
+        self._growth = Growth(world, standing)
+        self._restarts = Restarts(self._desk, self._keeper, self._closing, now, self._growth)
         standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
         self._searches = Searches(self._desk, standing, now)
         self._joining = Joining(self._desk, now)
@@ -99,7 +102,7 @@ class Pass:
         # 9. elastic jobs
         late = (self._blocked_first, self._start_late)
         shared = self._restarts.change(
-            lambda is_fixed: stretch(self._desk, self._now, *late, is_fixed), self._is_stopped
+            lambda is_fixed: stretch(self._desk, self._now, *late, is_fixed, self._growth), self._is_stopped
         )
         self._steps.extend(shared)
         # 10. tidy
@@ -156,7 +159,7 @@ class Pass:
 
     def _try(self, record: JobRecord, flavour: Flavour) -> None:
         # 4. placed whole
-        job = narrowed(record.job, flavour.model)
+        job = self._growth.within(narrowed(record.job, flavour.model))
         if self._closing.is_total(record):
             self._blocked(record, job)
             return
@@ -229,7 +232,7 @@ class Pass:
     def _begin(self, record: JobRecord, flavour: Flavour, place: Place, seats: Sequence[Seat]) -> None:
         self._steps.append(place)
         self._mover.count_placed()
-        self._turns.admit(record, flavour)
+        self._turns.admit(record, self._growth.exact(record.job, flavour, place.placements))
         if self._settings.backfill is not None or not self._keeper.is_empty:
             self._keeper.note_started(record, seats)
         self._spotting.start(record.job)
@@ -245,15 +248,17 @@ class Pass:
             return None if seated is None else place_of(self._desk, record, seated)
 
         def narrower(is_fixed: Callable[[JobId], bool]) -> list[Step]:
-            return give_way(self._desk, self._now, record, place, is_fixed)
+            return give_way(self._desk, self._now, record, place, is_fixed, self._growth)
 
         steps = self._restarts.change(narrower, self._is_stopped, record.job.id)
         if not steps:
             return False
         self._steps.extend(steps)
         self._bar(step.job for step in steps if isinstance(step, Resize))
+        places = [step.placements for step in steps if isinstance(step, Place | Reserve)]
+        exact = self._growth.exact(record.job, flavour, places[0])
         starts = any(isinstance(step, Place) for step in steps)
-        (self._turns.admit if starts else self._turns.promise)(record, flavour)
+        (self._turns.admit if starts else self._turns.promise)(record, exact)
         return True
 
     def _start_late(self, record: JobRecord) -> Step | None:
@@ -261,11 +266,12 @@ class Pass:
         flavour = self._turns.flavour(record)
         if isinstance(flavour, Lack):
             return None
-        seated = seat_late(self._desk, narrowed(record.job, flavour.model))
+        seated = seat_late(self._desk, self._growth.within(narrowed(record.job, flavour.model)))
         if seated is None:
             return None
-        self._turns.charge(record, flavour)
-        return place_of(self._desk, record, seated)
+        place = place_of(self._desk, record, seated)
+        self._turns.charge(record, self._growth.exact(record.job, flavour, place.placements))
+        return place
 
     def _is_stopped(self, job: JobId) -> bool:
         """Whether a running job is stopped by this plan, or was changed by it already."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from aliquot.core.closing import Closing
 from aliquot.core.grants import Placement, Seat, beyond
+from aliquot.core.growing import Growth
 from aliquot.core.ids import JobId
 from aliquot.core.keeping import KEPT_FOR_MS, Keeper
 from aliquot.core.pace import width_of
@@ -28,8 +29,9 @@ IsFixed = Callable[[JobId], bool]
 class Restarts:
     """How widths change in one pass: at once, or by restart where the engine has no other way."""
 
-    def __init__(self, desk: Desk, keeper: Keeper, closing: Closing, now: int) -> None:
+    def __init__(self, desk: Desk, keeper: Keeper, closing: Closing, now: int, growth: Growth) -> None:
         self._desk, self._keeper, self._closing, self._now = desk, keeper, closing, now
+        self._growth = growth
 
     def change(
         self, make: Callable[[IsFixed], list[Step]], is_stopped: IsFixed, waits: JobId | None = None
@@ -40,13 +42,17 @@ class Restarts:
         """
         if self._desk.settings.resizes_in_place:
             return make(is_stopped)
-        mark = self._desk.mark()
+        mark, owed = self._desk.mark(), self._growth.mark()
         made = make(lambda job: is_stopped(job) or self._is_fenced(job))
         self._desk.rollback(mark)
+        self._growth.rollback(owed)
         changed = [step for step in made if isinstance(step, Resize)]
         starts = [step for step in made if isinstance(step, Place)]
         for_job = starts[0].job if len(starts) == 1 else None
         steps: list[Step] = [self._keep(start) for start in starts]
+        if waits is None:  # else whoever asks charges it
+            for start in starts:
+                self._growth.change(self._desk.world.jobs[start.job], start.placements)
         steps += [step for one in changed if (step := self._restart(one, for_job)) is not None]
         if waits is not None and steps:
             steps.append(Wait(waits, Gate.RELEASE, others=tuple(step.job for step in changed)))
@@ -63,17 +69,21 @@ class Restarts:
         return self._keeper.keep_firmly(record, self._seats(start.placements), self._now, until)
 
     def _restart(self, step: Resize, for_job: JobId | None) -> Resize | None:
-        """The same by restart, with what it takes beyond what it holds; None where that is not free yet."""
+        """The same by restart, with what it takes beyond what it holds; None where that is not free yet.
+
+        What others give up is theirs, and charged to their queues, until they have ended.
+        """
         world, draft = self._desk.world, self._desk.draft
         job, grants = world.jobs[step.job].job, world.grants[step.job]
         held = [grant.seat for grant in grants if grant.seat is not None]
         more = beyond(self._seats(step.placements), held)
+        was, width = width_of(job, [grant.placement for grant in grants]), width_of(job, step.placements)
         if not all(draft.fits(seat) for seat in more):
+            return None
+        if width > was and not self._growth.take(world.jobs[step.job], step.placements):
             return None
         for seat in more:
             self._desk.book(seat)
-        was = width_of(job, [grant.placement for grant in grants])
-        width = width_of(job, step.placements)
         return replace(step, restart=True, was=was, width=width, for_job=for_job if width < was else None)
 
     def _seats(self, placements: tuple[Placement, ...]) -> tuple[Seat, ...]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from aliquot.core.accounts import ask_of
-from aliquot.core.grants import Grant, GrantState, Placement, Seat, bits
+from aliquot.core.grants import Grant, GrantState, Seat
+from aliquot.core.growing import asked_for
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
 from aliquot.core.memo import need_of
-from aliquot.core.pace import as_granted, width_of, widths_of
-from aliquot.core.records import Asked, JobRecord
+from aliquot.core.pace import width_of, widths_of
+from aliquot.core.records import JobRecord
 from aliquot.core.room.lodgers import Level
 from aliquot.core.siting import Desk
 
@@ -58,7 +58,7 @@ def _by_members(desk: Desk, job: Job, grants: Sequence[Grant], widths: Sequence[
         freed = tuple(grant.seat for grant in grants[width:before] if grant.seat is not None)
         left = tuple(grant.placement for grant in grants[:width])
         seats = [grant.seat for grant in grants[:width] if grant.seat is not None]
-        levels.append(Level(width, freed, tuple(seats), _asked(desk, job, left, seats), left))
+        levels.append(Level(width, freed, tuple(seats), asked_for(desk.world, job, left), left))
         before = width
     return tuple(levels)
 
@@ -78,18 +78,6 @@ def _by_cards(desk: Desk, job: Job, grant: Grant, widths: Sequence[int]) -> tupl
         left = (desk.placement(seat),)
         freed = Seat(held.row, mask & ~kept, held.vector, True)
         rest = (held._replace(mask=kept),)
-        levels.append(Level(width, (freed,), rest, _asked(desk, job, left, [seat]), left))
+        levels.append(Level(width, (freed,), rest, asked_for(desk.world, job, left), left))
         mask = kept
     return tuple(levels)
-
-
-def _asked(
-    desk: Desk, job: Job, placements: tuple[Placement, ...], seats: Sequence[Seat]
-) -> tuple[Asked, ...]:
-    """What it is charged for then."""
-    models = []
-    for seat in seats:
-        chunk, place = desk.draft.ledger.readable(seat.row)
-        kind = desk.world.kinds[int(chunk.kind[place])]
-        models.append(kind.cards[bits(seat.mask)[0]] if seat.mask else None)
-    return ask_of(as_granted(job, placements).members, tuple(models))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from aliquot.core.charging import Flavour, Names, amounts_of, flavours_of, names_of
+from aliquot.core.charging import Flavour, Names, amounts_of, at_least, flavours_of, names_of
 from aliquot.core.decay import Account, level_at
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
@@ -72,7 +72,8 @@ class Standing:
         return self._homes[queue]
 
     def flavours(self, job: Job) -> tuple[Flavour, ...]:
-        """The ways to charge `job`."""
+        """The ways to charge `job`, which waits."""
+        job = at_least(job)
         found = self._flavours.get(job.members)
         if found is None:
             if len(self._flavours) > 1 << 14:

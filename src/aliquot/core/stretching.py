@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from aliquot.core.gangs import seat_next
 from aliquot.core.grants import Grant, Seat, bits
+from aliquot.core.growing import Gives, Growth
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
@@ -25,10 +26,12 @@ from aliquot.core.room.serial_parallel import Width, choose_width
 from aliquot.core.seating import seat_all
 from aliquot.core.settings import ElasticRules
 from aliquot.core.siting import Desk, Seated
-from aliquot.core.steps import Resize, Step
+from aliquot.core.steps import Place, Resize, Step
 
 TryJob = Callable[[JobRecord], Step | None]
 """Places one waiting job on the draft, if it has room now."""
+
+IsFixed = Callable[[JobId], bool]
 
 
 class _Stretchable(NamedTuple):
@@ -76,36 +79,33 @@ def stretch(
     now: int,
     waiting: Sequence[JobRecord],
     seat: TryJob,
-    is_fixed: Callable[[JobId], bool],
+    is_fixed: IsFixed,
+    growth: Growth,
 ) -> list[Step]:
     """New widths of running elastic jobs, booked on the desk's draft, and the steps of those who start by it.
 
     `waiting` had no room in their turns; `seat` places one of them if it has now; `is_fixed` jobs are left as
-    they are. Widths are given up only where somebody starts, or grows, by it.
+    they are. Under quotas nobody grows beyond what his queue may take; what queues have borrowed is shared
+    out among all, then what each owns among its own.
     """
-    running, shares = _shared_out(desk, now, waiting, is_fixed)
-    if not running:
-        return []
-    mark = desk.mark()
-    steps = _shrink_all(desk, running, shares)
-    started = [step for record in waiting if (step := seat(record)) is not None] if steps else []
-    grown: list[Step] = []
-    for job, width in zip(running, shares, strict=False):
-        if width > job.width:
-            step = _grow(desk, job, width)
-            if step is not None:
-                grown.append(step)
-    if steps and not started and not grown:
-        desk.rollback(mark)
-        return []
-    return [*steps, *started, *grown]
+    steps: list[Step] = []
+    for leaf in growth.circles():
+        changed = frozenset(step.job for step in steps if isinstance(step, Resize | Place))
+        late = [one for one in waiting if one.job.id not in changed and growth.is_of(one.job, leaf)]
+        is_left = _left_out(desk, is_fixed, changed, growth, leaf)
+        steps += _stretch(desk, now, late, seat, is_left, growth, leaf)
+    return steps
 
 
 def give_way(
-    desk: Desk, now: int, record: JobRecord, seat: TryJob, is_fixed: Callable[[JobId], bool]
+    desk: Desk, now: int, record: JobRecord, seat: TryJob, is_fixed: IsFixed, growth: Growth
 ) -> list[Step]:
-    """Narrower widths of running elastic jobs by which the job of `record` starts, and its Place."""
-    running, shares = _shared_out(desk, now, [record], is_fixed)
+    """Narrower widths of running elastic jobs by which the job of `record` starts, and its Place.
+
+    Under quotas those of other queues give only what the queue of `record` has a right to (`room.reclaim`).
+    """
+    gives = growth.lender_to(record)
+    running, shares = _shared_out(desk, now, [record], is_fixed, growth, gives, _idle(desk))
     if not running:
         return []
     mark = desk.mark()
@@ -125,18 +125,67 @@ def rested_ms(world: Frozen, rules: ElasticRules | None, now: int) -> int | None
     return min((at for at in rested if at > now), default=None)
 
 
+def _left_out(
+    desk: Desk, is_fixed: IsFixed, changed: frozenset[JobId], growth: Growth, leaf: int | None
+) -> IsFixed:
+    """Who keeps his width in one circle."""
+    jobs = desk.world.jobs
+    return lambda job: job in changed or is_fixed(job) or not growth.is_of(jobs[job].job, leaf)
+
+
+def _stretch(
+    desk: Desk,
+    now: int,
+    waiting: Sequence[JobRecord],
+    seat: TryJob,
+    is_fixed: IsFixed,
+    growth: Growth,
+    leaf: int | None,
+) -> list[Step]:
+    """One circle. Widths are given up only where somebody starts, or grows, by it."""
+    free = min(_idle(desk), growth.room(leaf))
+    running, shares = _shared_out(desk, now, waiting, is_fixed, growth, growth.lender(leaf), free)
+    if not running:
+        return []
+    mark, owed = desk.mark(), growth.mark()
+    steps = _shrink_all(desk, running, shares)
+    for step in steps:
+        growth.change(desk.world.jobs[step.job], step.placements)
+    started = [place for record in waiting if (place := seat(record)) is not None] if steps else []
+    grown = [
+        wider
+        for job, width in zip(running, shares, strict=True)
+        if width > job.width and (wider := _grow_within(desk, job, width, growth)) is not None
+    ]
+    if steps and not started and not grown:
+        desk.rollback(mark)
+        growth.rollback(owed)
+        return []
+    return [*steps, *started, *grown]
+
+
 def _shared_out(
-    desk: Desk, now: int, waiting: Sequence[JobRecord], is_fixed: Callable[[JobId], bool]
+    desk: Desk,
+    now: int,
+    waiting: Sequence[JobRecord],
+    is_fixed: IsFixed,
+    growth: Growth,
+    gives: Gives,
+    free: int,
 ) -> tuple[list[_Stretchable], list[int]]:
-    """The running elastic jobs that may change, and the width each is to have."""
+    """The running elastic jobs that may change, and the width each is to have, at least what `gives` says.
+
+    `free`: cards that may be given out beside what they have.
+    """
     rules = desk.settings.elastic
     running = [] if rules is None else [job for job in _running(desk) if not is_fixed(job.record.job.id)]
     if rules is None or not running:
         return [], []
-    return running, _shares(desk, running, waiting, rules, now)
+    widths = growth.open_widths([(job.record, gives(job.record)) for job in running])
+    return running, _shares(running, widths, waiting, rules, now, free)
 
 
-def _shrink_all(desk: Desk, running: list[_Stretchable], shares: list[int]) -> list[Step]:
+def _shrink_all(desk: Desk, running: list[_Stretchable], shares: list[int]) -> list[Resize]:
     return [
         _shrink(desk, job, width) for job, width in zip(running, shares, strict=True) if width < job.width
     ]
@@ -158,32 +207,32 @@ def _running(desk: Desk) -> list[_Stretchable]:
 
 
 def _shares(
-    desk: Desk,
     running: list[_Stretchable],
+    open_widths: Sequence[Sequence[int]],
     waiting: Sequence[JobRecord],
     rules: ElasticRules,
     now: int,
+    free: int,
 ) -> list[int]:
     """The width of each that runs, counted beside those that wait; in cards, so that units may differ."""
-    jobs = []
-    for job in running:
-        elastic = job.record.job.elastic
-        assert elastic is not None
-        jobs.append(
-            ElasticJob(
-                tuple(width * job.unit for width in elastic.widths),
-                tuple(float(speed) for speed in elastic.speeds_milli),
-                job.width * job.unit,
-                now - job.record.resized_ms,
-            )
-        )
+    jobs = [_as_running(job, open_, rules, now) for job, open_ in zip(running, open_widths, strict=True)]
     held = sum(job.held for job in jobs)
     for record in waiting:
         asked = sum(request.cards for request in record.job.members)
         if asked:
             jobs.append(_as_waiting(record.job, asked))
-    cards = share_cards(jobs, held + _idle(desk), rules)
+    cards = share_cards(jobs, held + free, rules)
     return [given // job.unit for given, job in zip(cards, running, strict=False)]
+
+
+def _as_running(job: _Stretchable, widths: Sequence[int], rules: ElasticRules, now: int) -> ElasticJob:
+    """With those of its widths that are open; it is as slow at them as among all."""
+    elastic = job.record.job.elastic
+    assert elastic is not None
+    speeds = [float(elastic.speed(width)) for width in widths]
+    weight = (elastic.speeds_milli[0] / speeds[0]) ** (rules.evenness_milli / 1000)
+    sizes = tuple(width * job.unit for width in widths)
+    return ElasticJob(sizes, tuple(speeds), job.width * job.unit, now - job.record.resized_ms, weight)
 
 
 def _as_waiting(job: Job, asked: int) -> ElasticJob:
@@ -215,6 +264,20 @@ def _shrink(desk: Desk, job: _Stretchable, width: int) -> Resize:
     desk.release(grant.seat)
     desk.book(seat)
     return _resize(desk, job, [seat])
+
+
+def _grow_within(desk: Desk, job: _Stretchable, width: int, growth: Growth) -> Resize | None:
+    """As `_grow`, as far as others who grew in this plan have left of its queue."""
+    ((*_, widest),) = growth.open_widths([(job.record, job.width)])
+    width = min(width, widest)
+    if width <= job.width:
+        return None
+    mark = desk.mark()
+    step = _grow(desk, job, width)
+    if step is not None and not growth.take(job.record, step.placements):
+        desk.rollback(mark)  # on cards of another model it would be charged more
+        return None
+    return step
 
 
 def _grow(desk: Desk, job: _Stretchable, width: int) -> Resize | None:

@@ -305,7 +305,7 @@ class TreeTurns:
         """It will start: charged as if it did. Under a strict policy the next has room made too, in order."""
         self.admit(record, flavour)
         if self.is_strict(record) and not self._strict:
-            self.close(record)
+            self._lineup.close(self._lineup.jobs[record.job.id])
 
     def charge(self, record: JobRecord, flavour: Flavour) -> None:
         """In the book of this pass."""
@@ -315,7 +315,7 @@ class TreeTurns:
     def hold(self, record: JobRecord) -> bool:
         """Only what its own nominal covers is held; the pool itself promises nothing."""
         waiting = self._lineup.jobs[record.job.id]
-        if not self._promises[waiting.leaf] or self._lineup.tier(waiting) is not Tier.OWN:
+        if not self._is_promised(waiting):
             return False
         self._lineup.hold(waiting)
         self._holds = True
@@ -346,8 +346,16 @@ class TreeTurns:
             self._lineup.drop(self._lineup.jobs[record.job.id])
 
     def close(self, record: JobRecord) -> None:
-        """The next of another queue."""
-        self._lineup.close(self._lineup.jobs[record.job.id])
+        """The next of another queue. What its own nominal covers is held for it, as in any other queue."""
+        waiting = self._lineup.jobs[record.job.id]
+        if self._is_promised(waiting):
+            self._book.add(waiting.leaf, waiting.charge)
+            self._holds = True
+        self._lineup.close(waiting)
+
+    def _is_promised(self, waiting: Waiting) -> bool:
+        """Whether its queue names quotas, and it would be within them."""
+        return self._promises[waiting.leaf] and self._lineup.tier(waiting) is Tier.OWN
 
     def is_strict(self, record: JobRecord) -> bool:
         """As its queue says, else as the policy says."""
