@@ -233,9 +233,10 @@ class SqliteJournal:
         )
 
     def last_ms(self) -> int:
-        """When the last thing on record happened; 0 where no event is."""
-        rows = self._read("SELECT body FROM batches ORDER BY seq DESC LIMIT 1", ())
-        return max((event.at for (body,) in rows for event in _DECODER.decode(body)), default=0)
+        """When the last thing on record happened; 0 where no event is. Raises JournalDamagedError."""
+        with self._writing:
+            last = int(self._db.execute("SELECT ifnull(max(seq), 0) FROM batches").fetchone()[0])
+        return max((event.at for event in self._events_between(last - 1, last)), default=0)
 
     # --- the file --------------------------------------------------------------------------------------
 
