@@ -41,12 +41,13 @@ def _connect(path: Path | None) -> Remote:
 
 def _serve(ask: ServeAsk, on_ready: Callable[[Ready], None]) -> None:
     from aliquot.bootstrap_local import serve_here
+    from aliquot.config.environment import read_environment
     from aliquot.engines.local.places import find_runtime
 
     is_root = os.geteuid() == 0
     state = (ask.state or (ROOT_STATE if is_root else _own_state())).absolute()
-    usual = (ROOT_RUN if is_root else state) / SOCKET
-    socket = ask.socket or (usual if ask.state is None else state / SOCKET)
+    usual = read_environment(os.environ).socket or (ROOT_RUN if is_root else state) / SOCKET
+    socket = ask.socket or (usual if ask.state is None else state / SOCKET)  # what is asked for comes first
     serve_here(ask, state, find_runtime(state, ROOT_RUN if ask.state is None else None), socket, on_ready)
 
 

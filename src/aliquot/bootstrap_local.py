@@ -24,7 +24,8 @@ from aliquot.bootstrap_local_jobs import (
 )
 from aliquot.catalog import HardwareCatalog, load_catalog
 from aliquot.config.live_site import read_asked_reservation, read_live_site
-from aliquot.config.source import text_files
+from aliquot.config.shapes import read_shape
+from aliquot.config.source import SUFFIXES, text_files
 from aliquot.control.live import Ready, ServeAsk
 from aliquot.control.parts import Parts, Rules
 from aliquot.control.service import COMPACT_EVERY, Service
@@ -37,7 +38,7 @@ from aliquot.core.units import parse_duration
 from aliquot.drivers.eyes import CardEyes
 from aliquot.drivers.nvml import Found, Inventory, NvmlInventory
 from aliquot.drivers.nvml.host import read_host
-from aliquot.drivers.simulated import SHAPES, Shape, SimulatedInventory, decode_shape, find_shape
+from aliquot.drivers.simulated import SHAPES, Shape, SimulatedInventory, find_shape
 from aliquot.engines.local.cgroups import Cgroups
 from aliquot.engines.local.channel import Channel
 from aliquot.engines.local.clock import LocalClock
@@ -238,7 +239,7 @@ def _inventory(simulate: str | None, catalog: HardwareCatalog) -> Inventory:
     node = NodeId(SiteId(""), os.uname().nodename)
     if simulate is None:
         return NvmlInventory(node, catalog.models())
-    return SimulatedInventory(node, _find_shape(simulate), catalog.models(), read_host(Path("/")))
+    return SimulatedInventory(node, _find_shape(simulate, catalog), catalog.models(), read_host(Path("/")))
 
 
 def _detect(inventory: Inventory) -> Found:
@@ -262,15 +263,13 @@ def _pace(ask: ServeAsk) -> Pace:
     return Pace(every, 5 * every, tolerated)
 
 
-def _find_shape(word: str) -> Shape:
+def _find_shape(word: str, catalog: HardwareCatalog) -> Shape:
+    """A shape by its name, or by a file."""
     path = Path(word)
-    if word in SHAPES or not path.exists():
+    is_file = "/" in word or path.suffix in SUFFIXES or path.exists()
+    if word in SHAPES or not is_file:
         return find_shape(word)
-    try:
-        document = msgspec.yaml.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
-        raise SpecError(f"{path} cannot be read: {error}", field="--simulate", value=word) from error
-    return decode_shape(document, str(path))
+    return msgspec.convert(read_shape(path, catalog), Shape)
 
 
 def _make_launcher(

@@ -11,8 +11,8 @@ from aliquot.core.topology.links import Link
 from aliquot.core.topology.wiring import Fabric
 from aliquot.drivers.nvml import Found
 from aliquot.drivers.nvml.host import Host
-from aliquot.drivers.simulated import SHAPES, SimulatedInventory, decode_shape, find_shape
-from aliquot.drivers.simulated.shapes import shape_wiring
+from aliquot.drivers.simulated import SHAPES, Shape, SimulatedInventory, find_shape
+from aliquot.drivers.simulated.shapes import CardGroup, shape_wiring
 
 NODE = NodeId(SiteId(""), "server")
 
@@ -60,38 +60,13 @@ def test_a_real_host_gives_its_own_cores_and_only_the_numa_nodes_it_has(models: 
     assert [card.numa for card in seen.node.cards] == [0] * 4 + [None] * 4
 
 
-def test_a_shape_from_a_document() -> None:
-    shape = decode_shape(
-        {
-            "name": "two and one",
-            "cards": [{"model": "L40S", "count": 2}, {"model": "T4"}],
-            "per_switch": 2,
-        }
-    )
-    wiring = shape_wiring(shape)
-    assert shape.models == ("L40S", "L40S", "T4")
+def test_cards_meet_at_switches_and_sockets_in_their_order() -> None:
+    wiring = shape_wiring(Shape("x", (CardGroup("L40S", 2), CardGroup("T4")), per_switch=2))
     assert (wiring.level(0, 1), wiring.level(0, 2)) == (Link.PIX, Link.NODE)
-
-
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        pytest.param({"cards": []}, "name", id="no name"),
-        pytest.param({"name": "x", "cards": [{"model": "T4", "count": 0}]}, "count", id="an empty group"),
-        pytest.param({"name": "x", "cards": [{"model": "T4", "count": 17}]}, "17 cards", id="too many"),
-        pytest.param({"name": "x", "cards": [{"model": "T4"}], "cables": 2}, "cables", id="an unknown key"),
-        pytest.param({"name": "x", "cards": [{"model": "T4"}], "pcie": 9}, "generation 9", id="no such PCIe"),
-        pytest.param("dgx", "object", id="no mapping"),
-    ],
-)
-def test_a_bad_document_is_refused_with_its_place(document: object, message: str) -> None:
-    with pytest.raises(SpecError, match=message):
-        decode_shape(document)
 
 
 def test_an_unknown_name_or_model_is_refused(models: dict[str, CardModel]) -> None:
     with pytest.raises(SpecError, match="one of dgx-h100"):
         find_shape("dgx-z9")
-    shape = decode_shape({"name": "x", "cards": [{"model": "Z9"}]})
     with pytest.raises(SpecError, match="no model 'Z9'"):
-        SimulatedInventory(NODE, shape, models)
+        SimulatedInventory(NODE, Shape("x", (CardGroup("Z9"),)), models)

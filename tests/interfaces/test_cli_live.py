@@ -268,6 +268,27 @@ def test_a_shape_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "dgx-h100" in said
 
 
+def test_a_shape_in_a_file_is_served_and_a_wrong_one_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("name: mine\ncards: [{model: L40S, count: two}]\n")
+    said = complaint(aliquot("up", "--simulate", file, "--state", tmp_path / "state"))
+    assert said == f"{file}:2: cards[0].count: 'two' is not a whole number (1 to 16)"
+    assert not (tmp_path / "state").exists()
+    assert "none.yaml: no such file" in complaint(aliquot("up", "--simulate", "none.yaml"))
+    file.write_text("name: mine\ncards: [{model: l40s, count: 2}]\n")
+    with LiveService("--simulate", str(file), shape=None) as service:
+        assert [card.model for card in service.client.gpus()] == ["L40S", "L40S"]
+
+
+def test_what_the_command_line_says_comes_before_the_environment() -> None:
+    with LiveService(ALIQUOT_SOCKET="/proc/none.sock") as service:
+        assert service.client.site().cards == 8, "it listens in its --state"
+        there = {"ALIQUOT_SOCKET": "/proc/none.sock"}
+        assert aliquot("gpus", "--socket", service.socket, **there).code == 0
+        assert aliquot("jobs", "--socket", service.socket, **there).code == 0
+        assert "/proc/none.sock" in complaint(aliquot("gpus", **there))
+
+
 def test_one_number_after_explain_means_a_live_job() -> None:
     assert spell_explain(["explain", "12", "--json"]) == ["why", "12", "--json"]
     assert spell_explain(["explain", "first.yaml", "train"]) == ["explain", "first.yaml", "train"]

@@ -4,6 +4,6 @@ Chosen where the service is put together, never asked about in the code that use
 """
 
 from aliquot.drivers.simulated.cards import SimulatedInventory
-from aliquot.drivers.simulated.shapes import SHAPES, Shape, decode_shape, find_shape
+from aliquot.drivers.simulated.shapes import SHAPES, Shape, find_shape
 
-__all__ = ["SHAPES", "Shape", "SimulatedInventory", "decode_shape", "find_shape"]
+__all__ = ["SHAPES", "Shape", "SimulatedInventory", "find_shape"]

@@ -1,4 +1,4 @@
-"""The machines that can be simulated by name, and how a description of one's own becomes one.
+"""The machines that can be simulated by name, and what is said of one.
 
 A shape says which cards there are and how they are wired, in a few numbers; what a model is worth comes from
 the catalogue.
@@ -13,7 +13,7 @@ import msgspec
 
 from aliquot.core.errors import SpecError
 from aliquot.core.topology.links import Link
-from aliquot.core.topology.wiring import MAX_CARDS, Wiring, assemble
+from aliquot.core.topology.wiring import Wiring, assemble
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Size = Annotated[int, msgspec.Meta(ge=0)]
@@ -75,25 +75,8 @@ def find_shape(name: str) -> Shape:
     """A shape by name. Raises SpecError that lists the names."""
     if name not in SHAPES:
         hint = f"one of {', '.join(SHAPES)}, or a file"
-        raise SpecError(f"no machine {name!r} to simulate", field="simulate", value=name, hint=hint)
+        raise SpecError(f"no machine {name!r} to simulate", field="--simulate", value=name, hint=hint)
     return SHAPES[name]
-
-
-def decode_shape(document: object, field: str = "simulate") -> Shape:
-    """A shape from a parsed document. Raises SpecError that names the place and what would be right."""
-    try:
-        shape = msgspec.convert(document, Shape)
-    except msgspec.ValidationError as error:
-        raise SpecError(str(error), field=field, value=document, hint=_EXAMPLE) from error
-    if not 1 <= shape.size <= MAX_CARDS:
-        raise SpecError(
-            f"a machine of {shape.size} cards",
-            field=f"{field}.cards",
-            value=shape.size,
-            hint=f"1 to {MAX_CARDS}",
-        )
-    shape_wiring(shape)  # a PCIe generation that is not known shows itself here
-    return shape
 
 
 def shape_wiring(shape: Shape) -> Wiring:
@@ -110,9 +93,6 @@ def shape_wiring(shape: Shape) -> Wiring:
         numa=tuple(card // shape.per_socket for card in range(n)),
         gen=shape.pcie,
     )
-
-
-_EXAMPLE: Final = "such as {name: two, cards: [{model: L40S, count: 2}], cores: 32, memory_gib: 256}"
 
 
 def _level(shape: Shape, a: int, b: int, links: int) -> Link:

@@ -20,6 +20,16 @@ SocketOption = Annotated[
         help="The service's socket; if absent, ALIQUOT_SOCKET, else your own service's, else the machine's.",
     ),
 ]
+ListenOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--socket",
+        metavar="PATH",
+        rich_help_panel=SERVICE,
+        help="Where to listen; if absent, aliquot.sock in --state, else ALIQUOT_SOCKET, else "
+        "/run/aliquot/aliquot.sock for root, else with the state.",
+    ),
+]
 SimulateOption = Annotated[
     str | None,
     typer.Option(
