@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from aliquot.control.card_views import Excess
 from aliquot.control.watching import REASON, Pace, Watch
 from aliquot.core.errors import TemporaryError
 from aliquot.core.events import CardsCrowded, CardsFaulty, Event
@@ -160,3 +161,16 @@ def test_the_same_is_told_once() -> None:
     assert [type(event) for event in script.told] == [CardsCrowded]
     script.sees(foreign(6_010)).after(1)
     assert len(script.told) == 1, "a breath is no news"
+
+
+def test_who_is_over_is_known_from_the_first_look_to_the_last_and_no_longer() -> None:
+    script, job = running(10_000), JobId("a")
+    assert script.sees(of("a", 8_000)).after(1).watch.excesses() == {}
+    script.sees(of("a", 12_000)).after(1)
+    began = script.site.at
+    script.sees(of("a", 13_000)).after(1)
+    assert script.watch.excesses() == {job: (Excess(FIRST, 13_000, 10_000, began, began + 3_000),)}
+    assert script.sees(of("a", 9_000)).after(1).watch.excesses() == {}
+    script.sees(of("a", 12_000)).after(1)
+    script.is_blind = True
+    assert script.after(1).watch.excesses() == {}, "nobody knows any more"

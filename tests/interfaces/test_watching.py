@@ -338,3 +338,40 @@ def test_b02_a_board_that_was_swapped_leaves_its_job_listed_and_is_a_card_of_its
         service.client.cancel(first)
         service.client.wait(first)
         assert [card.uuid for card in service.client.gpus()] == [card.uuid for card in others]
+
+
+def test_who_is_over_his_grant_and_tolerated_is_shown_with_numbers_and_since_when(sim: SimulatedNvml) -> None:
+    with Watched(sim, "--watch", "0.1s", "--tolerance", "60s") as service:
+        job = service.occupy(16_000, "10GiB")
+        wait_for(lambda: service.client.job(job).excesses, "the excess")
+        (excess,) = service.client.job(job).excesses
+        card = service.card()
+        assert (excess.card, excess.used_mib, excess.granted_mib) == (card.uuid, 16_000, 10_240)
+        assert excess.until_ms == excess.since_ms + 60_000
+        assert card.jobs[0].over_since_ms == excess.since_ms
+        said = service.run("job", job).out
+        assert f"over its grant on {card.uuid}: uses 16000 MiB of 10 GiB since " in said
+        assert "is ended (MemoryLimit) in " in said
+        for words in (("gpus",), ("top", "--once")):
+            assert "over its grant for" in service.run(*words).out
+            assert ": 16000 MiB of 10 GiB" in service.run(*words).out
+        service.client.cancel(job)
+        wait_for(lambda: service.client.job(job).is_over, "its end")
+        assert service.client.job(job).excesses == ()
+
+
+def test_who_waits_for_a_card_that_a_foreign_process_holds_is_told_whose_it_is(sim: SimulatedNvml) -> None:
+    with Watched(sim) as service, a_foreigner(sim, 6_000, card=0) as pid:
+        wait_for(lambda: service.card().foreign, "the foreigner")
+        wait_for(lambda: service.card().free_compute_milli < 1000, "it to be taken off")
+        job = service.submit("true", gpus=8)
+        said = service.run("why", job).out
+        (line,) = [line for line in said.splitlines() if "is not offered whole" in line]
+        node = service.client.site().nodes[0]
+        assert f"Card 0 of node {node} is not offered whole: 6 GiB and " in line
+        assert line.endswith(f"taken by pid {pid} ({user()}, 6000 MiB), no job here.")
+        (taken,) = service.client.explain(job).taken
+        assert [(one.pid, one.user, one.memory_mib) for one in taken.foreign] == [(pid, user(), 6_000)]
+        assert f"pid {pid} ({user()}, 6000 MiB, foreign)" in service.run("gpus").out
+        service.client.cancel(job)
+        assert service.client.explain(job).taken == ()

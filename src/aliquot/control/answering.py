@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,8 +18,12 @@ from aliquot.control.views import LiveExplanation, Never
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
-from aliquot.core.steps import Place
+from aliquot.core.steps import Gate, Place
 
+_OF_ROOM: Final = frozenset(
+    {Gate.ORDER, Gate.RESERVATION, Gate.FIT, Gate.GANG, Gate.TOPOLOGY, Gate.FRAGMENTATION}
+)
+"""Gates at which it matters what of the cards is taken by nobody's grant."""
 _T = TypeVar("_T")
 
 
@@ -71,7 +75,10 @@ class Answering(Books):
             life, loop.world, self.rules.settings, self.rules.policy,
             self._places.get(job), loop.memo, self.parts.clock.now(), self.lookout,
         )  # fmt: skip  # three lines read better than seven
-        return said if said.wait is None else replace(said, never=self._never(life.job))
+        if said.wait is None:
+            return said
+        wants_cards = any(request.cards for request in life.job.members) and said.wait.gate in _OF_ROOM
+        return replace(said, never=self._never(life.job), taken=self.taken() if wants_cards else ())
 
     def _never(self, job: Job) -> Never | None:
         now = self.parts.clock.now()

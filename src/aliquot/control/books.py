@@ -7,17 +7,17 @@ sees every job; what a job runs, prints and becomes is up to its owner and to ro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from aliquot.control.arrays import body_id
-from aliquot.control.card_views import CardView
+from aliquot.control.card_views import CardView, Excess, TakenCard
 from aliquot.control.chronicle import Chronicle, Life
 from aliquot.control.errors import ConflictError, ForbiddenError
 from aliquot.control.kept import Kept, decode_kept
-from aliquot.control.listing import card_views, describe, list_jobs, peak_of, where_it_stands
+from aliquot.control.listing import card_views, describe, list_jobs, peak_of, taken_cards, where_it_stands
 from aliquot.control.looking import Lookout
 from aliquot.control.parts import Parts
 from aliquot.control.progress import ProgressBoard, Whose
@@ -36,6 +36,7 @@ from aliquot.control.views import (
 from aliquot.control.watching import Watch
 from aliquot.control.words import quoted
 from aliquot.core.errors import NotFoundError
+from aliquot.core.health import Reading
 from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.records import Frozen
@@ -91,9 +92,10 @@ class Books:
         progress = self._progress_of(life) if is_own else ()
         grants = self.frozen.grants.get(life.job.id, ())
         unenforced = self.parts.unenforced(life.job.id, tuple(grant.placement for grant in grants))
-        return describe(
+        detail = describe(
             life, self.frozen, self.parts.user_name, kept, output, progress, unenforced, self.lookout
         )
+        return replace(detail, excesses=self._excesses().get(life.job.id, ()))
 
     def output(self, caller: Caller, job: str, attempt: int | None, member: int) -> Path | None:
         """Where the output of one member goes; None before the first attempt. Raises as `cancel`."""
@@ -108,9 +110,14 @@ class Books:
         return card_views(
             self.frozen,
             lambda job: _owner_name(lives.get(job), self.parts.user_name),
-            {} if self.watch is None else self.watch.readings(),
+            self._readings(),
             self.parts.user_of_pid,
+            self._excesses(),
         )
+
+    def taken(self) -> tuple[TakenCard, ...]:
+        """What of the cards is taken by no grant, and by whom."""
+        return taken_cards(self.frozen, self._readings(), self.parts.user_of_pid)
 
     def queues(self) -> list[QueueView]:
         """Every queue that is configured or in use."""
@@ -178,6 +185,12 @@ class Books:
         rules = self.rules
         queues = tuple(queue.name for queue in rules.settings.queues)
         return InForce(rules.policy, queues, rules.configuration, rules.notes)
+
+    def _readings(self) -> Mapping[CardId, Reading]:
+        return {} if self.watch is None else self.watch.readings()
+
+    def _excesses(self) -> Mapping[JobId, tuple[Excess, ...]]:
+        return {} if self.watch is None else self.watch.excesses()
 
     def _progress_of(self, life: Life) -> tuple[Progress, ...]:
         if not life.attempts:

@@ -16,6 +16,17 @@ class CardUse(msgspec.Struct, frozen=True):
     compute_milli: int
     memory_mib: int
     used_mib: int | None = None  # by its processes, as last seen
+    over_since_ms: int | None = None  # since when that is more than it was granted, while it is tolerated
+
+
+class Excess(msgspec.Struct, frozen=True):
+    """A job uses more memory of a card than it was granted. If it still does at `until_ms`, it is ended."""
+
+    card: str
+    used_mib: int
+    granted_mib: int
+    since_ms: int
+    until_ms: int
 
 
 class Foreigner(msgspec.Struct, frozen=True):
@@ -24,6 +35,21 @@ class Foreigner(msgspec.Struct, frozen=True):
     pid: int
     user: str = ""
     memory_mib: int | None = None
+
+
+class TakenCard(msgspec.Struct, frozen=True):
+    """What of a card is not offered though nobody was granted it, and who has it as far as that is known.
+
+    `foreign` are processes of no job; without any, jobs use more than they were granted, or the card lets in
+    one process only and has one.
+    """
+
+    node: str
+    index: int
+    uuid: str
+    memory_mib: int
+    compute_milli: int
+    foreign: tuple[Foreigner, ...] = ()
 
 
 class CardView(msgspec.Struct, frozen=True):

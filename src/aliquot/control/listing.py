@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from aliquot.control.arrays import array_of, fold
-from aliquot.control.card_views import CardUse, CardView, Foreigner
+from aliquot.control.card_views import CardUse, CardView, Excess, Foreigner, TakenCard
 from aliquot.control.chronicle import Life, held_width
 from aliquot.control.endings import reason_of
 from aliquot.control.kept import Kept
@@ -160,10 +160,12 @@ def card_views(
     owner_of: Callable[[JobId], str],
     readings: Mapping[CardId, Reading] = MappingProxyType({}),
     user_of: Callable[[int], str] = lambda pid: "",
+    excesses: Mapping[JobId, Sequence[Excess]] = MappingProxyType({}),
 ) -> list[CardView]:
     """Every card, node by node in their order, with the last `readings`; `user_of` names whose a pid is.
 
-    Behind a node's own, those that are granted on it and not there any more.
+    `excesses`: who uses more than he was granted. Behind a node's own cards stand those that are granted on
+    it and not there any more.
     """
     uses: dict[CardId, list[CardUse]] = defaultdict(list)
     for job, grants in sorted(world.grants.items()):
@@ -171,7 +173,9 @@ def card_views(
             vector = grant.placement.vector
             for card in grant.placement.cards:
                 used = _used_by(job, readings.get(card))
-                uses[card].append(CardUse(job, owner_of(job), vector.compute, vector.memory, used))
+                since = next((one.since_ms for one in excesses.get(job, ()) if one.card == card), None)
+                use = CardUse(job, owner_of(job), vector.compute, vector.memory, used, since)
+                uses[card].append(use)
     gone = gone_cards(world)
     found = []
     for name in world.node_at:
@@ -182,6 +186,24 @@ def card_views(
         ]
         found += [_gone_view(record, card, uses[card]) for card in sorted(gone.get(name, ()))]
     return found
+
+
+def taken_cards(
+    world: Frozen, readings: Mapping[CardId, Reading], user_of: Callable[[int], str]
+) -> tuple[TakenCard, ...]:
+    """What of each card is taken beyond all grants, and by whom, as of the last readings."""
+    found = []
+    for name in world.node_at:
+        record = world.nodes[name]
+        index_of = {card.uuid: at for at, card in enumerate(record.node.cards)}
+        found += [
+            TakenCard(
+                str(name), index_of[card], card, memory, compute, _foreign(readings.get(card), user_of) or ()
+            )
+            for card, compute, memory in record.crowd
+            if card in index_of
+        ]
+    return tuple(found)
 
 
 def peak_of(world: Frozen, hold: CardGrant) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from aliquot.control.card_views import Excess, TakenCard
 from aliquot.core.promise import Crowding, Promise
 from aliquot.core.queueing.outlook import Expected
 from aliquot.core.queueing.overcommit import Overcommit
@@ -267,6 +268,7 @@ class JobDetail(msgspec.Struct, frozen=True):
     promise: Promise | None = None  # where it has bounds
     unenforced: tuple[str, ...] = ()  # what this host does not enforce of what it was granted or limited to
     never: Never | None = None  # where it waits and can't start as things are
+    excesses: tuple[Excess, ...] = ()  # cards of which it uses more memory than it was granted
     gone: tuple[str, ...] = ()  # cards it holds that are not in their node any more
 
     @property
@@ -355,6 +357,7 @@ class LiveExplanation(msgspec.Struct, frozen=True):
     promise: Promise | None = None  # where it has bounds
     overcommits: tuple[Overcommit, ...] = ()  # of its queue, those above it and the pool, while it waits
     never: Never | None = None  # where it can't start as things are
+    taken: tuple[TakenCard, ...] = ()  # while it waits for cards: what of them is taken by no grant
 
 
 class Site(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from aliquot.control.card_views import Excess
 from aliquot.core.errors import DriverError
 from aliquot.core.events import CardsCrowded, CardsFaulty, Event
 from aliquot.core.health import (
@@ -81,6 +82,7 @@ class Watch:
         self._tell, self._end, self.pace, self._say = tell, end, pace, say
         self._lost: set[CardId] = set()
         self._since: Mapping[tuple[JobId, CardId], int] = {}
+        self._over: tuple[Over, ...] = ()
         self._xids: dict[CardId, frozenset[int]] = {}
         self._seen: tuple[int, tuple[Reading, ...]] = (0, ())
         self._known: dict[CardId, tuple[int, Reading]] = {}  # the last of each card that told its processes
@@ -102,6 +104,16 @@ class Watch:
         """The last look, by card; empty where it is too long ago to count."""
         at, readings = self._seen
         return {} if self._now() - at > self.pace.stale_ms else {one.card: one for one in readings}
+
+    def excesses(self) -> dict[JobId, tuple[Excess, ...]]:
+        """Who uses more memory of which cards than he was granted, as of a look that counts still."""
+        at, since, wait = self._seen[0], self._since, self.pace.tolerance_ms
+        found: dict[JobId, tuple[Excess, ...]] = {}
+        for one in self._over if self._now() - at <= self.pace.stale_ms else ():
+            began = since.get((one.job, one.card), at)
+            excess = Excess(one.card, one.used_mib, one.granted_mib, began, began + wait)
+            found[one.job] = (*found.get(one.job, ()), excess)
+        return found
 
     def pardon(self, card: CardId) -> bool:
         """Somebody says that a card is well again: what it did before counts no more; from any thread.
@@ -126,7 +138,7 @@ class Watch:
             readings = tuple(self._eyes.look(now))
         except DriverError:
             self._offer(record, [Reading(card.uuid) for card in record.node.cards], held, now)
-            self._since = {}
+            self._since, self._over = {}, ()
             return
         self._seen = (now, readings)
         self._note_resets(readings)
@@ -156,6 +168,7 @@ class Watch:
 
     def _end_over(self, world: Frozen, over: Sequence[Over], now: int) -> None:
         self._since, due = still_over(self._since, over, now, self.pace.tolerance_ms)
+        self._over = tuple(over)
         for one in due:
             record = world.jobs.get(one.job)
             if record is not None and (one.job, record.attempt) not in self._ended:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from aliquot.control.card_views import CardView
+from aliquot.control.card_views import CardUse, CardView, Excess, Foreigner, TakenCard
 from aliquot.control.views import (
     Accepted,
     AttemptView,
@@ -87,10 +87,41 @@ def in_use(card: CardView) -> str:
 
 
 def users_of(card: CardView) -> str:
-    """Jobs on a card, and processes that are no job's."""
-    jobs = [f"{use.job} ({use.user})" for use in card.jobs]
-    others = [f"pid {one.pid} ({one.user or '?'}, foreign)" for one in card.foreign or ()]
-    return " ".join([*jobs, *others]) or "-"
+    """Jobs on a card, if over their grant how far and for how long, and processes that are no job's."""
+    jobs = [f"{use.job} ({use.user}{_over(use)})" for use in card.jobs]
+    return " ".join([*jobs, *(f"{foreigner_text(one)[:-1]}, foreign)" for one in card.foreign or ())]) or "-"
+
+
+def foreigner_text(one: Foreigner) -> str:
+    """`pid 4711 (ana, 1024 MiB)`, as far as it is known."""
+    memory = "" if one.memory_mib is None else f", {format_memory(one.memory_mib)}"
+    return f"pid {one.pid} ({one.user or '?'}{memory})"
+
+
+def taken_line(taken: TakenCard) -> str:
+    """`Card 0 of node n is not offered whole: 2 GiB and 5 % of it are taken by pid 47 (ana), no job here.`"""
+    what = f"{format_memory(taken.memory_mib)} and {taken.compute_milli / 10:g} % of it"
+    who = "by jobs above what they were granted, or it lets in one process only"
+    if taken.foreign:
+        who = f"by {', '.join(map(foreigner_text, taken.foreign))}, no job here"
+    return f"Card {taken.index} of node {taken.node} is not offered whole: {what} are taken {who}."
+
+
+def excess_line(excess: Excess, now: int) -> str:
+    """`over its grant on GPU-1: uses 12 GiB of 10 GiB since 4 s; is ended (MemoryLimit) in 6 s unless ...`"""
+    used, granted = format_memory(excess.used_mib), format_memory(excess.granted_mib)
+    left = age(excess.until_ms - now)
+    return (
+        f"over its grant on {excess.card}: uses {used} of {granted} since {_clock(excess.since_ms)} "
+        f"({age(now - excess.since_ms)}); is ended (MemoryLimit) in {left} unless it comes down"
+    )
+
+
+def _over(use: CardUse) -> str:
+    if use.over_since_ms is None or use.used_mib is None:
+        return ""
+    used, granted = format_memory(use.used_mib), format_memory(use.memory_mib)
+    return f", over its grant for {age(now_ms() - use.over_since_ms)}: {used} of {granted}"
 
 
 def detail_lines(detail: JobDetail) -> Iterator[str]:
@@ -109,6 +140,7 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
     if detail.output is not None:
         yield f"  output    {detail.output}"
     yield from (f"  its card {card} is gone: the job has to be started elsewhere" for card in detail.gone)
+    yield from (f"  {excess_line(excess, now_ms())}" for excess in detail.excesses)
     yield from (f"  not enforced: {lapse}" for lapse in detail.unenforced if not detail.is_over)
     for at, attempt in enumerate(detail.attempts, 1):
         is_last = at == len(detail.attempts)
@@ -164,6 +196,7 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
             yield f"  {never_line(said.never)}"
         yield from (f"  {line}" for line in gate_lines(said.wait))
         yield from (f"  {reason}" for reason in _reasons(said))
+        yield from (f"  {taken_line(taken)}" for taken in said.taken)
     elif said.place is not None and said.placed_ms is not None:
         yield from _placed(said)
     else:
