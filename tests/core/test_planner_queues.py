@@ -7,8 +7,19 @@ import pytest
 from aliquot.core.events import Outcome
 from aliquot.core.jobs import After, Array, When
 from aliquot.core.planner import Memo, explain_wait
-from aliquot.core.queues import CARDS, MEMORY, UNLIMITED, Discipline, Limit, Measure, Queue, Quota, Resource
-from aliquot.core.settings import Order, Rates, Settings
+from aliquot.core.queues import (
+    CARDS,
+    MEMORY,
+    POOL,
+    UNLIMITED,
+    Discipline,
+    Limit,
+    Measure,
+    Queue,
+    Quota,
+    Resource,
+)
+from aliquot.core.settings import Backfill, Order, Rates, Settings
 from aliquot.core.steps import Gate, Place, Wait, Withdraw
 from tests.support.build import H100, L40S, a_request
 from tests.support.planning import carried_out, gates, nodes_of, planned, settings
@@ -43,6 +54,16 @@ def test_a_borrowing_limit_of_0_is_not_the_same_as_none() -> None:
             site.submit(f"a{at}", queue="a")
         decided = carried_out(site, queues(cards("a", 4, borrowing), cards("b", 4)))
         assert len(nodes_of(decided)) == placed
+
+
+@pytest.mark.parametrize("how", [queues(cards("a", 4)), queues(backfill=Backfill())])
+def test_a_job_that_takes_any_model_starts_on_any_where_no_quota_tells_them_apart(how: Settings) -> None:
+    """An H100 has more memory than an L40S, but nobody has a quota of memory."""
+    site = WorldBuilder().node("n0", 2, model=H100).node("n1", 2, model=L40S)
+    for at in range(4):
+        site.submit(f"a{at}", queue="a")
+    decided = carried_out(site, how)
+    assert sorted(nodes_of(decided).values()) == [["n0"], ["n0"], ["n1"], ["n1"]]
 
 
 def test_a_high_job_that_fits_by_borrowing_is_admitted_and_nobody_is_stopped() -> None:
@@ -314,3 +335,63 @@ def test_b05_a_queue_written_out_under_a_running_job_is_charged_again_when_it_re
     carried_out(site, queues(cards("stays", 4)), memo=memo)
     site.submit("j2", queue="gone", cards=1)
     assert gates(carried_out(site, with_queue, memo=memo)) == {"j2": Gate.QUOTA}
+
+
+@pytest.mark.parametrize("cards_there", [12, 20], ids=["all there are", "the pool may have 12 of 20"])
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_b27_the_last_lendable_share_goes_to_exactly_one_whoever_asks_first(
+    first: str, cards_there: int
+) -> None:
+    """B27: three queues of 4, two full and one idle; both full ones ask for 4 more in one cycle."""
+    other = "ba"["ab".index(first)]
+    site = WorldBuilder().nodes(cards_there // 4, 4)
+    how = queues(Queue(POOL, quotas=(Quota(CARDS, 12_000),)), *(cards(name, 4) for name in "abc"))
+    for name in "ab":
+        site.submit(f"{name}0", queue=name, cards=4)
+    carried_out(site, how)
+    site.submit(f"{first}1", queue=first, cards=4).submit(f"{other}1", queue=other, cards=4)
+    for _ in range(3):
+        carried_out(site, how)
+        assert site.holding == sorted(["a0", "b0", f"{first}1"])
+    assert site.free_cards == cards_there - 12
+    site.started("a0").ended("a0")
+    carried_out(site, how)
+    assert f"{other}1" in site.holding
+
+
+def test_b06_a_queue_is_charged_until_the_last_process_is_gone() -> None:
+    """B06, where queues meet it: done is not gone, and what is not gone is not lent on either."""
+    site, memo = WorldBuilder().nodes(2, 4), Memo()
+    how = queues(cards("a", 4, 0), cards("b", 4, 0))
+    site.submit("j1", queue="a", cards=4)
+    carried_out(site, how, memo=memo)
+    site.started("j1").submit("j2", queue="a", cards=4)
+    for says in (site.stopping, site.cancel):
+        says("j1")
+        assert gates(carried_out(site, how, memo=memo)) == {"j2": Gate.QUOTA}
+    site.ended("j1")
+    assert list(nodes_of(carried_out(site, how, memo=memo))) == ["j2"]
+
+
+ORDERS = [("cancel", "ended"), ("ended", "cancel"), ("ended",), ("cancel", "ended", "started")]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_b01_a_deleted_job_gives_its_quota_back_once_in_any_order(order: tuple[str, ...]) -> None:
+    """B01, where queues meet it: no order of news leaves a charge, or gives one back twice."""
+    site, memo = WorldBuilder().node("n", 8), Memo()
+    how = queues(cards("a", 4, 0), cards("b", 4, 0))
+    site.submit("j1", queue="a", cards=4)
+    carried_out(site, how, memo=memo)
+    site.started("j1")
+    for what in order:
+        if what == "started":
+            site.started("j1", attempt=1)
+        elif what == "ended":
+            site.ended("j1", Outcome.FAILED, attempt=1)
+        else:
+            site.cancel("j1")
+    site.submit("j2", queue="a", cards=3).submit("j3", queue="a").submit("j4", queue="a")
+    decided = carried_out(site, how, memo=memo)
+    assert sorted(nodes_of(decided)) == ["j2", "j3"]
+    assert gates(decided) == {"j4": Gate.QUOTA}
