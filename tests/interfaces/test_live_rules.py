@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from aliquot.client import Submission
 from aliquot.control.views import AttemptView, Configuration, SiteFile
 from aliquot.core.errors import SpecError
-from tests.support.command import complaint
+from tests.support.command import ROOT, complaint
 from tests.support.local import wait_for
 from tests.support.service import LiveService
 
@@ -84,6 +86,44 @@ def test_quotas_lend_borrow_and_are_taken_back_from_real_processes(service: Rule
     assert second.granted_ms >= (held.ended_ms or 0)
     service.client.cancel(borrower)
     service.client.wait(borrower)
+
+
+@pytest.mark.parametrize("of_an_array", [False, True], ids=["on its own", "of an array"])
+def test_b38_who_is_stopped_for_others_goes_back_to_its_queue_with_all_it_had(
+    service: Ruled, of_an_array: bool
+) -> None:
+    """B38: pending again, the first submission counts, one attempt more, and its checkpoint is remembered."""
+    report = f"{sys.executable} -m aliquot report --checkpoint --step"
+    script = f"{report} $ALIQUOT_ATTEMPT_NUMBER; while :; do sleep 0.05; done"
+    env = {"PYTHONPATH": str(ROOT / "src")}
+    spec: dict[str, object] = {"gpu": {"count": 6}, "queue": "text"}
+    asked = Submission(command=("sh", "-c", script), spec=spec, env=env, grace="0.5s")
+    if of_an_array:
+        asked = replace(asked, spec=spec | {"array": "0-1%1"})
+    submitted = service.client.submit(asked)
+    job = f"{submitted}_0" if of_an_array else submitted
+    service.until_running(job)
+    wait_for(lambda: service.client.job(job).progress, "its report")
+    before = service.client.job(job)
+    owner = service.hold(6, "vision")
+    wait_for(lambda: service.client.job(job).job.phase == "pending", "it to be queued again")
+    queued = service.client.job(job)
+    assert [attempt.outcome for attempt in queued.attempts] == ["preempted"]
+    assert queued.job.submitted_ms == before.job.submitted_ms
+    assert queued.progress[0].checkpoint_ms == before.progress[0].checkpoint_ms
+    assert queued.position is not None
+    assert "preempted" in service.run("job", job).out
+    assert "pending" in service.run("jobs", "--each").out
+    service.until_running(owner).client.cancel(owner)
+    service.until_running(job)
+    wait_for(
+        lambda: [one.step for one in service.client.job(job).progress] == [2], "its second attempt to report"
+    )
+    again = service.client.job(job)
+    assert [attempt.number for attempt in again.attempts] == [1, 2]
+    assert again.job.submitted_ms == before.job.submitted_ms
+    service.client.cancel(submitted)
+    service.client.wait(job)
 
 
 def test_other_documents_while_jobs_run_lose_nothing_and_outlive_the_service(service: Ruled) -> None:
