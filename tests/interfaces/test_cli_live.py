@@ -293,6 +293,8 @@ def test_one_number_after_explain_means_a_live_job() -> None:
     assert spell_explain(["explain", "12", "--json"]) == ["why", "12", "--json"]
     assert spell_explain(["explain", "first.yaml", "train"]) == ["explain", "first.yaml", "train"]
     assert spell_explain(["explain", "--socket", "s", "12"]) == ["why", "--socket", "s", "12"]
+    assert spell_explain(["explain", "train"]) == ["explain", "train"], "the file was forgotten"
+    assert spell_explain(["explain", ""]) == ["why", ""]
     assert spell_explain(["jobs"]) == ["jobs"]
 
 

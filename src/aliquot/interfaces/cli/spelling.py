@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 LIVE_EXPLAIN: Final = "why"
+_NAME: Final = re.compile(r"[A-Za-z][\w.-]*")
 
 
 def spell_json(arguments: Sequence[str], takes_value: Sequence[str]) -> list[str]:
@@ -36,15 +38,14 @@ def spell_explain(arguments: Sequence[str]) -> list[str]:
         return words
     own = [word for before, word in pairwise(words) if before != "--socket"]
     others = [word for word in own if not word.startswith("-")]
-    return [LIVE_EXPLAIN, *words[1:]] if len(others) == 1 and not _is_file(others[0]) else words
+    return [LIVE_EXPLAIN, *words[1:]] if len(others) == 1 and not _is_document(others[0]) else words
 
 
-def _is_file(word: str) -> bool:
-    """Whether it is one, or is written like one; else it is meant to be a job's id, right or wrong."""
-    if not word.isprintable() or not word:
-        return False
+def _is_document(word: str) -> bool:
+    """Whether it is a file, or written like one or like a job's name in one; else it is meant to be an id."""
+    if _NAME.fullmatch(word) or os.sep in word:
+        return True
     try:
-        is_there = Path(word).exists()
+        return word.isprintable() and bool(word) and Path(word).exists()
     except OSError:  # such as a name that is too long
         return False
-    return is_there or Path(word).suffix in {".yaml", ".yml", ".json"} or os.sep in word
