@@ -1,4 +1,7 @@
-"""What makes a cycle on a large site short changes no plan: ends kept, rows compiled, answers repeated."""
+"""What makes a cycle on a large site short changes no plan: ends kept, rows compiled, answers repeated.
+
+And whoever is passed over because one like it was refused would have been refused.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from msgspec.structs import replace
 from aliquot.control.encode import encode_json
 from aliquot.core.again import Again
 from aliquot.core.events import Event, JobSubmitted
+from aliquot.core.hopeless import Hopeless
 from aliquot.core.passing import Pass
 from aliquot.core.planner import Memo, plan
 from aliquot.core.queues import CARDS, Queue, Quota
-from aliquot.core.records import Frozen
+from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Backfill, Order, Overrun, Preemption, Rescue, Settings
-from aliquot.core.steps import Plan, Reserve
+from aliquot.core.steps import Plan, Reserve, Wait
 from tests.properties.test_planner import Planned, policy
 
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -50,6 +54,13 @@ class Unaware(Again):
     def key(self, *_: object) -> None:
         """Every job is looked at."""
         return
+
+
+class Hopeful(Hopeless):
+    """Everybody has a turn."""
+
+    def note(self, record: JobRecord) -> None:
+        """Nobody is passed over."""
 
 
 class Timed(Planned):
@@ -97,6 +108,46 @@ class Thorough(Timed):
             again = Pass(seen, self.how, self.at, Memo(), None, again=Unaware).run()
             assert encode_json(warm) == encode_json(again)
         return warm
+
+
+FEWER = replace(FULL, backfill=replace(EAGER, reservations=1, first=1))
+TURNS = [
+    pytest.param(FULL, id="backfill"),
+    pytest.param(FEWER, id="one-reservation"),
+    pytest.param(replace(FEWER, preemption=Preemption(work=20, grace_ms=500)), id="preemption"),
+    pytest.param(replace(FULL, backfill=None, preemption=Preemption(per_plan=2)), id="no-reservations"),
+]
+
+
+class Patient(Timed):
+    """Each plan is made again with a turn for everybody: the same but for what those are told who wait."""
+
+    def decide(self, seen: Frozen) -> Plan:
+        """One plan, after both agree."""
+        short = super().decide(seen)
+        if seen.pending:
+            full = Pass(seen, self.how, self.at, Memo(), None, hopeless=Hopeful).run()
+            assert full.wake_ms == short.wake_ms
+            assert acts(full) == acts(short)
+            assert {step.job for step in waits(short)} <= {step.job for step in waits(full)}
+        return short
+
+
+def acts(made: Plan) -> list[object]:
+    """All that is done."""
+    return [step for step in made.steps if not isinstance(step, Wait)]
+
+
+def waits(made: Plan) -> list[Wait]:
+    """Who is told to wait."""
+    return [step for step in made.steps if isinstance(step, Wait)]
+
+
+@pytest.mark.parametrize("how", TURNS)
+@FEW
+@given(random=RANDOMS, steps=STEPS)
+def test_a_turn_for_everybody_makes_the_same_plan(how: Settings, random: Random, steps: int) -> None:
+    Patient(random, how).run(steps)
 
 
 @pytest.mark.parametrize("how", HOWS)

@@ -104,15 +104,15 @@ class Census:
         tree = None if self._accounts is None else self._accounts.tree
         memo.know(tree, (self._rules, settings.elastic))
         memo.roll.widen(world.rows)
-        missing = world.rows - len(memo.records)
-        memo.records += [None] * max(0, missing)
-        memo.residents += [()] * max(0, missing)
-        residents = [world.residents.get(row, ()) for row in range(world.rows)]
+        rows_known = max(world.rows, len(memo.residents))  # of an earlier world than the last it was shown
+        memo.records += [None] * (rows_known - len(memo.records))
+        memo.residents += [()] * (rows_known - len(memo.residents))
+        residents = [world.residents.get(row, ()) for row in range(rows_known)]
         pairs = enumerate(zip(memo.residents, residents, strict=True))
         rows = [row for row, (was, now) in pairs if was is not now]
         closed = memo.strained ^ world.strained
         if memo.nodes is not world.nodes:
-            records = [world.nodes[node] for node in world.node_at]
+            records = [*(world.nodes[node] for node in world.node_at), *[None] * (rows_known - world.rows)]
             known = enumerate(zip(memo.records, records, strict=True))
             closed |= {row for row, (was, new) in known if was is not new}
             memo.records, memo.nodes = [*records], world.nodes

@@ -86,19 +86,23 @@ def names_of(kinds: Sequence[NodeKind], tree: QueueTree) -> Names:
 def flavours_of(
     job: Job, kinds: Sequence[NodeKind], tree: QueueTree, rates: Rates, names: Names
 ) -> tuple[Flavour, ...]:
-    """The ways to charge `job`, at least one; a job no card serves is charged for cards and what it wrote."""
+    """The ways to charge `job`, at least one; a job no card serves is charged for cards and what it wrote.
+
+    Models that differ only in what nobody has a quota of are one way: such a job may have any of them.
+    """
     models = _accepted(job.members, kinds)
-    found: list[Flavour] = []
+    found: dict[Charge, Flavour] = {}  # by what of the charge is limited
     for model in models:
         asked = ask_of(job.members, tuple(_member_model(request, model, kinds) for request in job.members))
         charge = charge_of(tree, amounts_of(asked, tree, rates, names))
-        if all(charge != other.charge for other in found):
-            found.append(Flavour(model.name, charge))
+        counts = tuple((slot, amount) for slot, amount in charge if slot in tree.limited)
+        found.setdefault(counts, Flavour(model.name, charge))
     if not found:
         milli = sum(request.cards * FULL for request in job.members)
         mib = sum(request.cards * (request.ask.memory_mib or 0) for request in job.members)
         return (Flavour("", charge_of(tree, {CARDS: milli, MEMORY: mib})),)
-    return (Flavour("", found[0].charge),) if len(found) == 1 else tuple(found)
+    ways = tuple(found.values())
+    return (Flavour("", ways[0].charge),) if len(ways) == 1 else ways
 
 
 def at_least(job: Job) -> Job:

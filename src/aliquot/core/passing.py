@@ -12,6 +12,7 @@ from aliquot.core.closing import Closing
 from aliquot.core.defragging import gather
 from aliquot.core.grants import Seat
 from aliquot.core.growing import Growth
+from aliquot.core.hopeless import Hopeless
 from aliquot.core.idling import judge_idle
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
@@ -47,6 +48,7 @@ class Pass:
         memo: Memo,
         explained: JobId | None,
         again: type[Again] = Again,
+        hopeless: type[Hopeless] = Hopeless,
     ) -> None:
         self._world, self._settings, self._now, self._explained = world, settings, now, explained
         self._desk = Desk(world, settings, memo)
@@ -58,15 +60,15 @@ class Pass:
         standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
         self._growth = Growth(world, standing)
         self._restarts = Restarts(self._desk, self._keeper, self._closing, now, self._growth)
-        standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
         self._searches = Searches(self._desk, standing, now)
         self._joining = Joining(self._desk, now)
         self._spotting = Spotting(world, settings.spot_cap, now)
+        concern = self._searches.concern
+        self._hopeless = hopeless(self._desk, self._keeper, self._turns, now, concern, explained)
         self._gathered = 0
         self._refused: set[tuple[object, ...]] = set()  # what no job can start with in this pass
         self._changed: set[JobId] = set()
         self._blocked_first: list[JobRecord] = []
-        self._tried: set[tuple[object, ...]] = set()
         self._passed: JobRecord | None = None  # the last that was told to wait for room, and nothing else
         self._arrays: dict[str, int] = {}
         self._steps: list[Step] = []
@@ -202,6 +204,7 @@ class Pass:
             move, seat = rescued
             self._bar((move.job,))
             self._steps.append(move)
+            self._hopeless.renew()
             return [seat]
         gathered = gather(self._desk, record, self._now, self._gathered, self._is_stopped)
         if gathered is not None:
@@ -294,6 +297,7 @@ class Pass:
             self._steps.append(Wait(record.job.id, Gate.RELEASE))
         else:
             self._steps.append(self._keeper.drop(record.job.id))
+            self._hopeless.renew()
             self._turn(record)
 
     def _any_flavour(self, record: JobRecord) -> Flavour:
@@ -376,24 +380,10 @@ class Pass:
                 self._refused.add(alike(record.job))
                 self._turns.pass_over_alike(record)
             else:
-                self._drop_hopeless(record, job)
+                if job is record.job:
+                    self._hopeless.note(record)
                 self._turns.pass_over(record)
                 self._passed = record
-
-    def _drop_hopeless(self, record: JobRecord, job: Job) -> None:
-        """Once reservations are out, those like a job for which there is no room at all need no turn."""
-        settings, rules = self._settings, self._settings.backfill
-        if rules is None or settings.preemption is not None or settings.rescue.share > 0 or settings.scatter:
-            return
-        if job.is_sited or (settings.colocation is not None and job.may_share):
-            return
-        overdue = is_overdue(record, settings, self._now)
-        key = (job.members, overdue)
-        if key in self._tried or self._keeper.may_reserve(overdue=overdue):
-            return
-        self._tried.add(key)
-        if self._keeper.is_hopeless(job, lambda: seat_all(self._desk, job)):
-            self._turns.drop(record)
 
     def _hold_back(self, record: JobRecord, wait: Wait | Withdraw) -> None:
         self._steps.append(wait)

@@ -48,8 +48,10 @@ class Searches:
         rules = self._rules
         if rules is None:
             return False
-        if self._done and alike(record.job) in self._done:
-            return False
+        if self._done or self._vain:
+            key = alike(record.job)
+            if key in self._done or key in self._vain:
+                return False
         if self._is_late(record):
             return 2 * self._left > rules.work and 2 * self._looked < rules.per_plan - 1
         return not self._has_begun or (self._left > 0 and self._looked < rules.per_plan)
@@ -60,6 +62,15 @@ class Searches:
         if rules is None or record.job.spot or self.may(record):
             return False
         return alike(record.job) not in self._done and alike(record.job) not in self._vain
+
+    def concern(self, record: JobRecord) -> bool:
+        """Whether a turn of `record` could matter here: it may be looked at, or has yet to be put off."""
+        if self._rules is None or self._is_settled:
+            return False
+        if self.may(record):
+            return True
+        noted = self._is_short or (self._is_late_short and self._is_late(record))
+        return not noted and self.puts_off(record)
 
     def is_ruled_out(self, record: JobRecord) -> bool:
         """Whether quota says that it can't start and that nobody may be had: it need not be looked at."""
@@ -129,6 +140,13 @@ class Searches:
             clearing = self._clearing = Clearing(self._desk, world, rules, tree, book, self._now)
             self.bar(self._barred)
         return clearing
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether nobody is looked at any more in this plan, and somebody was put off."""
+        rules = self._rules
+        used_up = rules is not None and (self._left <= 0 or self._looked >= rules.per_plan)
+        return self._is_short and self._has_begun and used_up
 
     @property
     def _is_over(self) -> bool:

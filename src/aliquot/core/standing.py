@@ -186,7 +186,7 @@ def _likeness(job: Job, settings: Settings) -> tuple[object, ...]:
     To ask for nearness is more. Where others may be stopped it is told apart: it says who can be.
     """
     near = () if settings.preemption is None else (job.groups, job.wish)
-    return (job.members, job.elastic, job.stop, job.least, job.together, near)
+    return (job.members, job.elastic, job.least, job.together, bool(job.after), near)
 
 
 def is_overdue(record: JobRecord, settings: Settings, now: int) -> bool:

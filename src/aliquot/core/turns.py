@@ -6,7 +6,7 @@ over the queue tree, with quotas.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Protocol
 
 from aliquot.core.budget import Budgets, sooner
@@ -63,8 +63,11 @@ class Turns(Protocol):
     def pass_over_charged(self, record: JobRecord) -> None:
         """It keeps waiting for quota, and so do those of its queue that quota has no other answer for."""
 
-    def drop(self, record: JobRecord) -> None:
-        """Nobody like it has a turn in this pass any more, but the first of strict queues. Not an answer."""
+    def drop(self, record: JobRecord, may_pass: Callable[[JobId, Hashable], bool]) -> None:
+        """Nobody like it that `may_pass` has a turn any more, but the first of strict queues. No answer."""
+
+    def restore(self) -> None:
+        """Those that were dropped have their turn again, as far as it has not come yet."""
 
     def close(self, record: JobRecord) -> None:
         """It keeps waiting, and so do all behind it in its queue."""
@@ -142,8 +145,11 @@ class PlainTurns:
         """The next: there are no quotas."""
         self._next = next(self._order, None)
 
-    def drop(self, record: JobRecord) -> None:
+    def drop(self, record: JobRecord, may_pass: Callable[[JobId, Hashable], bool]) -> None:
         """Those like it are asked too, to be told why they wait."""
+
+    def restore(self) -> None:
+        """Nobody was dropped."""
 
     def close(self, record: JobRecord) -> None:
         """All the others are given still, to be told why they wait."""
@@ -340,10 +346,19 @@ class TreeTurns:
         """The next of its queue that is charged otherwise, or has a higher priority."""
         self._lineup.pass_over_charged(self._lineup.jobs[record.job.id])
 
-    def drop(self, record: JobRecord) -> None:
-        """Nobody of its group that is overdue as it is."""
+    def drop(self, record: JobRecord, may_pass: Callable[[JobId, Hashable], bool]) -> None:
+        """Nobody of its group that is overdue as it is, but who is to have what its own nominal covers."""
+
+        def passes(waiting: Waiting) -> bool:
+            holds = self._promises[waiting.leaf] and self._lineup.tier(waiting) is Tier.OWN
+            return not holds and may_pass(waiting.id, (waiting.group, waiting.overdue))
+
         if not self._strict:  # the line knows only queues that are strict by themselves
-            self._lineup.drop(self._lineup.jobs[record.job.id])
+            self._lineup.drop(self._lineup.jobs[record.job.id], passes)
+
+    def restore(self) -> None:
+        """Nobody is dropped any more."""
+        self._lineup.restore()
 
     def close(self, record: JobRecord) -> None:
         """The next of another queue. What its own nominal covers is held for it, as in any other queue."""

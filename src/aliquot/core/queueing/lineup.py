@@ -10,7 +10,7 @@ the time, never on how it came to hold them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 
 from aliquot.core.decay import per_weight
@@ -47,6 +47,7 @@ class Lineup:
         self._stale: set[int] = set()
         self._moved: set[int] = set()
         self._dropped: set[tuple[int, bool]] = set()
+        self._may_pass: Callable[[Waiting], bool] = _always
         self._due: list[tuple[int, int]] = []
         self._watched: dict[int, int] = {}
         self._book = Book(tree)
@@ -109,11 +110,8 @@ class Lineup:
     def first(self) -> Waiting | None:
         """Who goes next; None at the end of the pass."""
         best = self._pick[ROOT]
-        while best is not None and self._dropped:
-            waiting = best[3].waiting
-            if waiting.in_turn or (waiting.group, waiting.overdue) not in self._dropped:
-                break
-            self.pass_over_alike(waiting)
+        while best is not None and self._is_passed(best[3]):
+            self._climb(best[3].waiting.leaf)
             best = self._pick[ROOT]
         return None if best is None else best[3].waiting
 
@@ -124,13 +122,19 @@ class Lineup:
             return tier_of(self._book, waiting)
         return self._tier(post)
 
-    def drop(self, waiting: Waiting) -> None:
+    def drop(self, waiting: Waiting, may_pass: Callable[[Waiting], bool]) -> None:
         """All of its group that are overdue as it is keep waiting in this pass, whatever their queue.
 
-        But those of a strict queue: the first has a turn, as its answer counts for all behind it. It does not
-        answer for `waiting`, which gets its answer as any other.
+        But those of a strict queue: the first has a turn, as its answer counts for all behind it; those whose
+        tier was raised; and, of all who are dropped, whom it `may_pass` not. It does not answer for
+        `waiting`, which gets its answer as any other.
         """
         self._dropped.add((waiting.group, waiting.overdue))
+        self._may_pass = may_pass
+
+    def restore(self) -> None:
+        """Nobody is dropped any more; who was passed over already stays so."""
+        self._dropped.clear()
 
     def admit(self, waiting: Waiting) -> None:
         """It starts: its queue is charged, and the next of its queue comes forward."""
@@ -242,6 +246,9 @@ class Lineup:
     def _first_of(self, leaf: int) -> Best | None:
         queue = self._queues.get(leaf)
         first = None if queue is None else queue.first(self.now)
+        while queue is not None and first is not None and self._is_passed(first[1]):
+            queue.advance(first[1], self.now)
+            first = queue.first(self.now)
         if queue is None or first is None:
             return None
         if queue.ages_ms is not None and self._watched.get(leaf) != queue.ages_ms:
@@ -249,6 +256,15 @@ class Lineup:
             heappush(self._due, (queue.ages_ms, leaf))
         place, post = first
         return self._tier(post), place[1], post.tail, post
+
+    def _is_passed(self, post: Post) -> bool:
+        """Whether it has no turn, as those like it were dropped."""
+        if not self._dropped:
+            return False
+        waiting = post.waiting
+        if waiting.in_turn or (waiting.group, waiting.overdue) not in self._dropped:
+            return False
+        return waiting.tier >= Tier.OWN and self._may_pass(waiting)
 
     def _tier(self, post: Post) -> Tier:
         waiting = post.waiting
@@ -267,3 +283,7 @@ class Lineup:
         self._seen[node] = self._book.total[node].copy()
         self._tiers[node].clear()
         self._shares[node].clear()
+
+
+def _always(_: Waiting) -> bool:
+    return True

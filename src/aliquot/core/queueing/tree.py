@@ -65,6 +65,7 @@ class QueueTree(NamedTuple):
     reach: tuple[Row, ...]  # the most the node could ever use while all others are idle
     scarce: tuple[int, ...]  # resources of which the pool has less than the queues below it are promised
     named: tuple[tuple[int, ...], ...]  # resources it is judged in: those it names, or all
+    limited: tuple[int, ...]  # resources that somebody has a quota of
     weight: tuple[int, ...]
     priority: tuple[int, ...]
     discipline: tuple[Discipline | None, ...]
@@ -111,6 +112,9 @@ def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> Queu
         reach=tuple(_rows(reach)) if reach else ((),) * len(names),
         scarce=tuple(slot for slot, column in enumerate(columns) if _is_scarce(names, children, column[0])),
         named=_named(quotas, children, resources),
+        limited=tuple(
+            slot for slot, resource in enumerate(resources) if any(resource in own for own in quotas)
+        ),
         weight=tuple(written[name].weight if name in written else 1000 for name in names),
         priority=tuple(priority_of(name.removesuffix(f"/{OWN}"), written) for name in names),
         discipline=tuple(_discipline(name, written) for name in names),
