@@ -130,3 +130,8 @@ def test_whether_another_follows_is_said(
 ) -> None:
     attempt = AttemptView(1, 0, (), started_ms=1, outcome=outcome)
     assert outcome_words(attempt, is_last=is_last, is_over=is_over) == words
+
+
+def test_an_attempt_that_is_told_to_end_does_not_just_run() -> None:
+    attempt = AttemptView(1, 0, (), started_ms=1)
+    assert outcome_words(attempt, is_last=True, is_over=False, is_ending=True) == "is ending"

@@ -182,6 +182,9 @@ def test_an_end_under_way_is_hurried_and_the_record_knows() -> None:
         job = stubborn(service)
         assert service.run("cancel", job).code == 0
         wait_for(lambda: service.client.job(job).job.phase == "stopping", "it to be told to end")
+        said = service.run("job", job).out
+        assert said.splitlines()[0].endswith(": stopping, cancelled")
+        assert "attempt 1: is ending; " in said
         # the service dies before it can carry out what it has accepted
         assert service.run("cancel", "--now", job).code == 0
         service.kill().start()

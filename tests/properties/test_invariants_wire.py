@@ -73,7 +73,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
             stage=Stage.INFERENCE,
         ),
     ),
-    JobCancelled(5, JOB),
+    JobCancelled(5, JOB, at_once=True),
     Granted(6, JOB, 2, (PLACE, a_placement(NODE, [0, 1]))),
     Moved(7, JOB, 2, 1, PLACE),
     Started(8, JOB, 2),

@@ -28,10 +28,11 @@ _AGAIN: Final = frozenset({"failed", "lost", "refused"})
 """How attempts end that are tried again; others that follow one go on, which their outcome says."""
 
 
-def outcome_words(attempt: AttemptView, *, is_last: bool, is_over: bool) -> str:
-    """`failed, tried again`; while it is not over how far it is. `is_over`: of the job."""
+def outcome_words(attempt: AttemptView, *, is_last: bool, is_over: bool, is_ending: bool = False) -> str:
+    """`failed, tried again`; while it is not over how far it is. `is_over`, `is_ending`: of the job."""
     if attempt.outcome is None:
-        return "runs" if attempt.started_ms is not None else "starting"
+        runs = "is ending" if is_ending else "runs"
+        return runs if attempt.started_ms is not None else "starting"
     outcome = "lost, nobody saw how it ended" if attempt.outcome == "lost" else attempt.outcome
     if attempt.outcome not in _AGAIN or (is_last and is_over):
         return outcome
@@ -84,7 +85,8 @@ def _not_run(ending: Exit) -> str:
 
 
 def _because(reason: str) -> str:
-    return f"{WHY[reason]} ({reason})" if reason in WHY else reason
+    why = WHY.get(reason, reason)
+    return why if reason in why else f"{why} ({reason})"
 
 
 def _told(exits: Iterable[Exit | None]) -> Iterator[str]:

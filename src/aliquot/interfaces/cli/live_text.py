@@ -95,7 +95,8 @@ def users_of(card: CardView) -> str:
 def foreigner_text(one: Foreigner) -> str:
     """`pid 4711 (ana, 1024 MiB)`, as far as it is known."""
     memory = "" if one.memory_mib is None else f", {format_memory(one.memory_mib)}"
-    return f"pid {one.pid} ({one.user or '?'}{memory})"
+    whose = f", of job {one.job}" if one.job else ""
+    return f"pid {one.pid} ({one.user or '?'}{memory}{whose})"
 
 
 def taken_line(taken: TakenCard) -> str:
@@ -103,7 +104,9 @@ def taken_line(taken: TakenCard) -> str:
     what = f"{format_memory(taken.memory_mib)} and {taken.compute_milli / 10:g} % of it"
     who = "by jobs above what they were granted, or it lets in one process only"
     if taken.foreign:
-        who = f"by {', '.join(map(foreigner_text, taken.foreign))}, no job here"
+        is_of_jobs = any(one.job for one in taken.foreign)
+        whose = "granted nothing of it" if is_of_jobs else "no job here"
+        who = f"by {', '.join(map(foreigner_text, taken.foreign))}, {whose}"
     return f"Card {taken.index} of node {taken.node} is not offered whole: {what} are taken {who}."
 
 
@@ -128,7 +131,8 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
     """All about one job."""
     job = detail.job
     name = f" ({job.name})" if job.name else ""
-    yield f"job {job.id}{name} of {job.user or 'nobody known'}: {job.phase}"
+    given_up = ", cancelled" if detail.is_cancelled and job.phase == "stopping" else ""
+    yield f"job {job.id}{name} of {job.user or 'nobody known'}: {job.phase}{given_up}"
     if job.resizing is not None:
         yield f"  {resize_line(job.resizing)}"
     yield from (f"  {line}" for line in _waiting_lines(detail))
@@ -144,7 +148,8 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
     yield from (f"  not enforced: {lapse}" for lapse in detail.unenforced if not detail.is_over)
     for at, attempt in enumerate(detail.attempts, 1):
         is_last = at == len(detail.attempts)
-        words = outcome_words(attempt, is_last=is_last, is_over=detail.is_over)
+        ending = job.phase == "stopping"
+        words = outcome_words(attempt, is_last=is_last, is_over=detail.is_over, is_ending=ending)
         yield from _attempt_lines(attempt, words)
     for said in detail.progress:
         yield f"  {_progress_line(said, of_many=len(detail.progress) > 1)}"
