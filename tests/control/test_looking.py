@@ -8,6 +8,8 @@ from itertools import count
 
 from aliquot.control.looking import ASKED_MS, LOOK_S, Lookout
 from aliquot.core.ids import JobId
+from aliquot.core.jobs import Bound
+from aliquot.core.promise import Answer
 from aliquot.core.queueing.outlook import Unsaid
 from aliquot.core.room import backfill  # noqa: F401 - compiled here, not within what is looked at
 from tests.support.local import wait_for
@@ -15,6 +17,7 @@ from tests.support.planning import PLAIN, carried_out
 from tests.support.worlds import WorldBuilder
 
 MINUTE = 60_000
+HOUR = 60 * MINUTE
 MANY = 200
 
 
@@ -94,3 +97,52 @@ def test_a_look_holds_nobody_up() -> None:
     assert turns, "learning went on meanwhile"
     wait_for(lambda: len(lookout.seen.table) == MANY)
     lookout.stop()
+
+
+def test_who_comes_first_is_told_before_counting_is_loaded() -> None:
+    """A compiler takes seconds to load, and whoever submits waits for one."""
+    site, is_ready = a_line(3), False
+    lookout = Lookout(PLAIN, site.world, is_ready=lambda: is_ready)
+    lookout.look(site.world, 0)
+    assert lookout.seen.table[JobId("j00002")].at_ms == 3 * MINUTE
+    assert lookout.look(site.world, 1) is not None, "it looks again once it may count"
+    is_ready = True
+    before = lookout.seen
+    lookout.look(site.world, HOUR)
+    assert lookout.seen is not before
+    assert lookout.look(site.world, 2 * HOUR) is None, "nothing more to see"
+
+
+def test_before_counting_is_loaded_nobody_is_counted() -> None:
+    site = a_line(MANY)
+    lookout = Lookout(PLAIN, site.world, is_ready=lambda: False)
+    assert lookout.look(site.world, 0) is not None
+    assert lookout.seen.table == {}
+
+
+def test_bounds_are_judged_by_how_long_jobs_turned_out_to_run() -> None:
+    """Jobs were told to run a minute and ran three: the sixtieth in line is not expected in an hour."""
+    site = WorldBuilder().node("n", 1)
+    lookout = Lookout(PLAIN, site.world, lambda: 0.0)
+    seen = 0
+
+    def show() -> None:
+        nonlocal seen
+        lookout.see(site.events[seen:], site.world)
+        seen = len(site.events)
+
+    for at in range(60):
+        site.submit(f"past{at}", estimate_ms=MINUTE)
+        carried_out(site)
+        show()
+        site.started(f"past{at}").later(3 * MINUTE).ended(f"past{at}")
+        show()
+    for at in range(MANY):
+        site.submit(f"j{at:05}", estimate_ms=MINUTE, bound=Bound(start_by_ms=site.at + HOUR))
+    carried_out(site)
+    show()
+    lookout.look(site.world, site.at)
+    sixtieth = lookout.seen.table[JobId("j00060")]
+    assert sixtieth.at_ms is not None
+    assert sixtieth.at_ms > site.at + 2 * HOUR
+    assert lookout.seen.promises[JobId("j00060")].answer is not Answer.POSSIBLE

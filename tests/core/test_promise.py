@@ -44,7 +44,7 @@ def between(low: int, high: int) -> Expected:
         pytest.param(bounded(HOUR), between(0, HOUR), Answer.MET, id="all of it before"),
         pytest.param(bounded(HOUR), between(0, HOUR + 1), Answer.AT_RISK, id="a part of it after"),
         pytest.param(bounded(HOUR), between(HOUR + 1, 2 * HOUR), Answer.CANNOT, id="all of it after"),
-        pytest.param(bounded(HOUR), Expected(MINUTE), Answer.UNKNOWN, id="a mere guess before"),
+        pytest.param(bounded(HOUR), Expected(MINUTE), Answer.POSSIBLE, id="a mere guess before"),
         pytest.param(bounded(HOUR), Expected(2 * HOUR), Answer.AT_RISK, id="a mere guess after"),
         pytest.param(bounded(HOUR), None, Answer.UNKNOWN, id="nothing known"),
         pytest.param(bounded(0), None, Answer.CANNOT, id="the moment has passed"),

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from aliquot.client import Submission
 from aliquot.control.views import AttemptView, Configuration, SiteFile
 from aliquot.core.errors import SpecError
+from aliquot.core.queueing.outlook import Unsaid
 from tests.support.command import ROOT, complaint
 from tests.support.local import wait_for
 from tests.support.service import LiveService
@@ -248,3 +249,26 @@ def test_who_submits_is_told_his_place_his_start_and_what_becomes_of_his_bounds(
     assert after.expected is not None
     assert after.promise is not None
     assert (after.phase in {"starting", "running"}, after.promise.answer.value) == (True, "met")
+
+
+def test_bounds_that_can_be_kept_are_told_so_at_submission_and_the_command_says_it(service: Ruled) -> None:
+    first = service.client.submit(
+        Submission(command=("sleep", "60"), spec={"gpu": {"count": 8}, "queue": "vision"}, time="1h")
+    )
+    service.until_running(first)
+    job = (
+        "apiVersion: aliquot.dev/v1\nkind: Job\nmetadata: {name: j}\n"
+        "spec: {gpu: {count: 2}, queue: text, startBy: 3h, finishBy: 5h, time: 10m, command: ['true']}\n"
+    )
+    spec = {"gpu": {"count": 2}, "queue": "text", "startBy": "3h", "finishBy": "5h"}
+    asked = Submission(command=("true",), spec=spec, time="10m")
+    told = service.client.submit_and_see(asked, patience=20)
+    assert told.promise is not None
+    assert [part.answer.value for part in told.promise.parts] == ["can be met", "can be met"]
+
+    quick = service.client.submit_and_see(asked, patience=0)
+    assert quick.expected is not None
+    assert quick.expected.at_ms is not None or quick.expected.unsaid is Unsaid.NOT_YET
+    done = service.run("submit", service.write("job.yaml", job))
+    assert "Start by" in done.err
+    assert "can be met" in done.err or "ask again" in done.err

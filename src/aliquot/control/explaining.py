@@ -14,6 +14,7 @@ from aliquot.control.views import LiveExplanation
 from aliquot.core.hosting import company_of
 from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import Memo, explain_wait
+from aliquot.core.queueing.outlook import Expected, Unsaid
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Place
 from aliquot.core.world import World
@@ -60,7 +61,7 @@ def explain_live(
     )
     if not waits:
         return said
-    expected = lookout.seen.table.get(job.id)
+    expected = lookout.seen.table.get(job.id) or Expected(unsaid=Unsaid.NOT_YET)
     line = lookout.seen.places if len(frozen.pending) > MANY else {}
     stands = line.get(job.id) or find_places(frozen, settings, now, memo)[job.id]
     return replace(

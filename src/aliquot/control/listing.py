@@ -21,7 +21,7 @@ from aliquot.core.health import Reading
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Card
 from aliquot.core.lifecycle import Phase
-from aliquot.core.queueing.outlook import Expected
+from aliquot.core.queueing.outlook import Expected, Unsaid
 from aliquot.core.records import Frozen, NodeRecord, queue_key
 from aliquot.core.units import FULL
 
@@ -142,7 +142,7 @@ def where_it_stands(life: Life, world: Frozen, lookout: Lookout) -> Accepted:
         position = at + 1 if at < waiting and world.pending[at][3] == job.id else None
     else:
         position, waiting = place.position, place.waiting
-    expected = seen.table.get(job.id)
+    expected = seen.table.get(job.id) or Expected(unsaid=Unsaid.NOT_YET)
     return Accepted(
         id=job.id,
         phase=life.phase.value,

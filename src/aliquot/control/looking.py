@@ -56,6 +56,7 @@ class _View(NamedTuple):
     settings: Settings
     now: int
     fresh: tuple[JobId, ...]
+    may_count: bool  # whether what counting needs is loaded
 
     def copy(self) -> World:
         """The same world, to play with."""
@@ -68,9 +69,9 @@ class Lookout:
 
     A mistake in looking ahead is kept in `failure`; jobs go on all the same. Before `start` a look is made at
     once, by its caller. `clock`: seconds of work done in the thread that asks. `is_ready`: whether what
-    looking ahead needs is loaded; asked once somebody waits, and nothing is looked for until it says so.
-    `on_look` is called after each. `counted`: so many of those who wait are looked at, where counts have to
-    do.
+    counting needs is loaded; asked once somebody waits. Until it says so, the plan is played forward, and who
+    is too far for that, or one of too many, is not looked for. `on_look` is called after each. `counted`: so
+    many of those who wait are looked at, where counts have to do.
     """
 
     def __init__(
@@ -138,14 +139,16 @@ class Lookout:
         if self._looked is not None and 0 <= now - self._looked < apart:
             return apart - (now - self._looked)
         frozen = world.freeze()
-        if frozen.pending and not self._is_ready():
+        is_counted = len(frozen.pending) > MOST and is_countable(frozen)
+        may_count = not frozen.pending or self._is_ready()
+        if is_counted and not may_count:
             return LOADING_MS
         self._looked, self._is_asked = now, False
         with self._lock:
             fresh = self.foresight.take_fresh(world)
-        is_counted = len(frozen.pending) > MOST and is_countable(frozen)
+            self.foresight.is_stale = not may_count  # then there will be more to see
         image = None if is_counted or not frozen.pending else image_of(world)
-        view = _View(frozen, image, self._settings, now, fresh)
+        view = _View(frozen, image, self._settings, now, fresh, may_count)
         if self._thread is None:
             self._look_safely(view)
             return None
@@ -182,8 +185,11 @@ class Lookout:
             self._memo, self._memo_for = Memo(), settings
         places = find_places(frozen, settings, now, self._memo)
         waiting = sorted((key[3] for key in frozen.pending), key=lambda job: _position(places, job))
-        budget = Budget(TURNS, self._spent_from_now(), MOST, self._counted)
-        found = predict_from(frozen, view.copy, settings, now, waiting, budget, self._estimate)
+        counted = self._counted if view.may_count else 0
+        budget = Budget(TURNS, self._spent_from_now(), MOST, counted)
+        with self._lock:
+            futures = None if self.foresight.futures is None else self._lengths
+        found = predict_from(frozen, view.copy, settings, now, waiting, budget, self._estimate, futures)
         table = self._table(waiting, found, now)
         said = {job: self.foresight.promise(frozen.jobs[job].job, now, table[job]) for job in waiting}
         promises = {job: promise for job, promise in said.items() if promise is not None}
@@ -218,6 +224,10 @@ class Lookout:
     def _estimate(self, job: Job) -> int | None:
         with self._lock:
             return self.foresight.estimate(job)
+
+    def _lengths(self, job: Job, ran_ms: int) -> tuple[int | None, ...]:
+        with self._lock:
+            return self.foresight.lengths(job, ran_ms)
 
     def _spent_from_now(self) -> Callable[[], bool]:
         end = self._clock() + LOOK_S

@@ -119,7 +119,7 @@ def predict_from(
     if countable and len(frozen.pending) > most:
         return count_forward(frozen, settings, now, wanted, budget, estimate_of, futures)
     played = _play(copy(), settings, now, wanted, budget, estimate_of)
-    if not played.is_cut or not countable:
+    if not played.is_cut or not countable or not budget.counted:
         return played
     rest = [job for job in wanted if job not in played.starts]
     counted = count_forward(frozen, settings, now, rest, budget, estimate_of, futures)

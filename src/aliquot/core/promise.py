@@ -1,7 +1,8 @@
 """What a job was promised, or asks to be promised, against what is expected.
 
-Told at submission and on every question: met, at risk, cannot be met, or unknown, each with its numbers. An
-interval that reaches beyond a bound never makes a promise, and a guess without an interval makes none either.
+Told at submission and on every question: met, can be met, at risk, cannot be met, or unknown, each with its
+numbers. An interval that reaches beyond a bound never makes a promise, and a guess without an interval makes
+none either: where it is within the bound, that can be met, and no more is known.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ LEAST_MARGIN_MS: Final = 600_000
 
 
 class Answer(Enum):
-    """Of all parts of a promise the gravest counts: cannot be met, at risk, unknown, met."""
+    """Of all parts of a promise the gravest counts: the later one in this list."""
 
     MET = "met"
+    POSSIBLE = "can be met"  # if nobody else comes and all ends as expected; how right that is, is not known
     UNKNOWN = "unknown"
     AT_RISK = "at risk"
     CANNOT = "cannot be met"
@@ -153,7 +155,7 @@ def _time(term: Term, bound: int, now: int, expected: Expected | None, after: in
         return Part(term, Answer.UNKNOWN, bound)
     guess = start.at_ms + after
     if start.low_ms is None or start.high_ms is None:
-        return Part(term, Answer.AT_RISK if guess > bound else Answer.UNKNOWN, bound, guess=guess)
+        return Part(term, Answer.AT_RISK if guess > bound else Answer.POSSIBLE, bound, guess=guess)
     high = start.high_ms + after
     answer = Answer.MET if high <= bound else Answer.AT_RISK
     return Part(term, answer, bound, start.low_ms + after, high, guess)

@@ -62,6 +62,7 @@ class Unsaid(Enum):
     """Why there is no expected start."""
 
     NO_END = "no end"  # what would have to end first is not known ever to end
+    NOT_YET = "not yet"  # nobody has looked ahead since it came: the next look tells
     TOO_FAR = "too far"  # not reached within the steps or the time allowed for looking ahead
 
 

@@ -19,6 +19,7 @@ Moment = Callable[[int], str]
 
 _UNSAID: Final[dict[Unsaid, str]] = {
     Unsaid.NO_END: "what it waits for has no known end",
+    Unsaid.NOT_YET: "nobody has looked ahead since it came; ask again in a moment",
     Unsaid.TOO_FAR: "it lies further ahead than was looked",
 }
 _TERMS: Final[dict[Term, str]] = {
