@@ -54,6 +54,24 @@ def test_who_is_believed(uid: int, what: dict[str, object], is_believed: bool) -
     assert told.board.ignored == (not is_believed)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\xff\xfe", id="no text"),
+        pytest.param(b'{"job":"j","attempt":1,"x":' + b"[" * 4000, id="nested without end"),
+        pytest.param(b'{"job":"j","attempt":1,"x":' + b"[" * 2000 + b"]" * 2000 + b"}", id="nested deeply"),
+        pytest.param(b'{"job":"j","attempt":1,"flops":"nan"}', id="no number"),
+        pytest.param(b'{"job":"j","attempt":1e400}', id="no attempt"),
+        pytest.param(b'{"job":"\\ud800","attempt":1}', id="half a letter"),
+    ],
+)
+def test_whatever_is_sent_hurts_nobody(body: bytes) -> None:
+    told = Told()
+    assert told.board.note(OWNER, body) is False
+    assert told.say(step=1)
+
+
 def test_speed_is_of_the_last_minute_however_many_reports_there_are() -> None:
     told = Told()
     for step in range(20 * KEPT):

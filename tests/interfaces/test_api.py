@@ -175,6 +175,15 @@ def test_a_mistake_is_named_with_its_field(
     assert service.client.jobs(over=False) == []
 
 
+@pytest.mark.parametrize("depth", [300, 500, 900, 3000])
+@pytest.mark.parametrize("spec", [b'{"x":%s}', b'{"gpu":{"count":%s}}', b'{"array":%s}'])
+def test_what_is_nested_without_end_is_refused(service: LiveService, spec: bytes, depth: int) -> None:
+    body = b'{"command":["true"],"spec":' + spec % (b"[" * depth + b"]" * depth) + b"}"
+    status, said = ask(service, "POST", "/v1/jobs", body)
+    assert status == 422, said
+    assert said["hint"] or said["field"]
+
+
 @pytest.mark.parametrize("query", ["limit=none", "limit=0", "colour=red"])
 def test_a_bad_parameter_is_refused(service: LiveService, query: str) -> None:
     status, said = ask(service, "GET", f"/v1/jobs?{query}")

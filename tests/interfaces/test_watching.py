@@ -279,6 +279,28 @@ def test_b56_detection_that_fails_is_unknown_and_not_no_cards(sim: SimulatedNvml
         service.client.cancel(job)
 
 
+def test_a_job_on_a_card_that_it_was_not_granted_is_a_foreigner_there_and_named(sim: SimulatedNvml) -> None:
+    """It may hide which cards it was granted, and use another's; what it takes there is nobody's grant."""
+    with Watched(sim) as service:
+        words = " ".join(program(6_000))
+        spec = {"gpu": {"memory": "10GiB"}}
+        script = f"CUDA_VISIBLE_DEVICES={sim.uuid(5)} exec {words}"
+        env = service.variables | PYTHON
+        asked = Submission(command=("sh", "-c", script), spec=spec, env=env, cwd=str(ROOT), grace="0.5s")
+        job = service.client.submit(asked)
+        assert cards_of(service.until_running(job), job) != [5]
+        wait_for(lambda: service.card(5).foreign, "it to be seen where it is")
+        (foreign,) = service.card(5).foreign
+        assert (foreign.job, foreign.memory_mib) == (job, 6_000)
+        assert f"of job {job}, foreign)" in service.run("gpus").out
+        wait_for(lambda: service.card(5).free_compute_milli < 1000, "the offer to fall")
+        wide = service.submit("true", gpus=8)
+        wait_for(lambda: service.client.explain(wide).taken, "it to wait")
+        assert f"of job {job})" in service.run("explain", wide).out
+        service.client.cancel(wide)
+        service.client.cancel(job)
+
+
 def cards_of(service: Watched, job: str) -> list[int]:
     """Numbers of the cards that a job holds."""
     held = service.client.job(job).attempts[-1].holds[0].cards

@@ -30,18 +30,19 @@ class Excess(msgspec.Struct, frozen=True):
 
 
 class Foreigner(msgspec.Struct, frozen=True):
-    """A process on a card that belongs to no job here."""
+    """A process on a card that belongs to no job, or to one that holds nothing of that card: `job`."""
 
     pid: int
     user: str = ""
     memory_mib: int | None = None
+    job: str = ""
 
 
 class TakenCard(msgspec.Struct, frozen=True):
     """What of a card is not offered though nobody was granted it, and who has it as far as that is known.
 
-    `foreign` are processes of no job; without any, jobs use more than they were granted, or the card lets in
-    one process only and has one.
+    `foreign` are processes of no job that holds some of it; without any, jobs use more than they were
+    granted, or the card lets in one process only and has one.
     """
 
     node: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -192,13 +192,22 @@ def taken_cards(
     world: Frozen, readings: Mapping[CardId, Reading], user_of: Callable[[int], str]
 ) -> tuple[TakenCard, ...]:
     """What of each card is taken beyond all grants, and by whom, as of the last readings."""
+    holders: dict[CardId, set[str]] = defaultdict(set)
+    for job, grants in world.grants.items():
+        for card in (card for grant in grants for card in grant.placement.cards):
+            holders[card].add(job)
     found = []
     for name in world.node_at:
         record = world.nodes[name]
         index_of = {card.uuid: at for at, card in enumerate(record.node.cards)}
         found += [
             TakenCard(
-                str(name), index_of[card], card, memory, compute, _foreign(readings.get(card), user_of) or ()
+                str(name),
+                index_of[card],
+                card,
+                memory,
+                compute,
+                _foreign(readings.get(card), user_of, holders[card]) or (),
             )
             for card, compute, memory in record.crowd
             if card in index_of
@@ -227,13 +236,16 @@ def _used_by(job: JobId, reading: Reading | None) -> int | None:
     return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
-def _foreign(reading: Reading | None, user_of: Callable[[int], str]) -> tuple[Foreigner, ...] | None:
+def _foreign(
+    reading: Reading | None, user_of: Callable[[int], str], holders: Collection[str]
+) -> tuple[Foreigner, ...] | None:
+    """Processes of none of `holders`, the jobs that hold some of the card; None where nobody knows."""
     if reading is None or reading.processes is None:
         return None
     return tuple(
-        Foreigner(process.pid, user_of(process.pid), process.memory_mib)
+        Foreigner(process.pid, user_of(process.pid), process.memory_mib, process.job or "")
         for process in reading.processes
-        if process.job is None
+        if process.job not in holders
     )
 
 
@@ -284,5 +296,5 @@ def _card_view(
         jobs=tuple(uses),
         used_mib=None if reading is None else reading.used_mib,
         busy_percent=None if reading is None else reading.busy_percent,
-        foreign=_foreign(reading, user_of),
+        foreign=_foreign(reading, user_of, {use.job for use in uses}),
     )

@@ -70,7 +70,7 @@ class ProgressBoard:
         """Take a datagram of a process of `uid`; False where it says nothing that is to be believed."""
         try:
             said = _DECODER.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             said = None
         if said is None or not self._is_believed(uid, said):
             self.ignored += 1

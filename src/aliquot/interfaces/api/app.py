@@ -60,6 +60,14 @@ def make_app(desk: Desk) -> Starlette:
 
 async def _answer(desk: Desk, route: Route, request: Request) -> Response:
     try:
+        return await _answer_flat(desk, route, request)
+    except RecursionError:  # lists of lists of lists: nothing that anybody means
+        return _mistake(422, Mistake("the body is nested too deeply", hint="see /openapi.json"))
+
+
+async def _answer_flat(desk: Desk, route: Route, request: Request) -> Response:
+    """Raises RecursionError for what is nested deeper than Python's stack."""
+    try:
         query = msgspec.convert(dict(request.query_params), route.query, strict=False)
         body = None if route.body is None else await _body(route, request)
     except msgspec.ValidationError as error:
