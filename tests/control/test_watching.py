@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -13,6 +15,7 @@ from aliquot.core.events import CardsCrowded, CardsFaulty, Event
 from aliquot.core.health import Process, Reading
 from aliquot.core.ids import CardId, JobId
 from tests.support.build import a_request, card_id, node_id
+from tests.support.local import wait_for
 from tests.support.worlds import WorldBuilder
 
 FIRST, SECOND = card_id("n", 0), card_id("n", 1)
@@ -154,6 +157,28 @@ def test_a_forbidden_card_takes_nothing_and_an_exclusive_one_a_single_job() -> N
     script.site.ended("a")
     script.after(1).site.placed()
     assert script.site.grant("b").placement.cards == (FIRST,)
+
+
+def test_a_look_that_fails_as_none_should_is_told_once_and_not_the_last() -> None:
+    script, said, looks = Scripted(), list[str](), Counter[str]()
+
+    def stumble(at: int) -> Sequence[Reading]:
+        looks["all"] += 1
+        if looks["all"] < 4:
+            raise KeyError("GPU-9")
+        return [Reading(card, 0, 0, ()) for card in (FIRST, SECOND)]
+
+    script.look = stumble  # type: ignore[method-assign] # eyes that go wrong
+    watch = Watch(
+        script, node_id("n"), lambda: script.site.frozen, lambda: time.monotonic_ns() // 1_000_000,
+        script._tell, script._end, Pace(interval_ms=5), said.append,
+    )  # fmt: skip  # parts only
+    watch.start()
+    wait_for(watch.readings, "a look that succeeds")
+    watch.stop()
+    assert said == [
+        "a look at the cards failed (KeyError: 'GPU-9'); they are looked at again, and jobs go on"
+    ]
 
 
 def test_the_same_is_told_once() -> None:

@@ -87,6 +87,7 @@ class Watch:
         self._seen: tuple[int, tuple[Reading, ...]] = (0, ())
         self._known: dict[CardId, tuple[int, Reading]] = {}  # the last of each card that told its processes
         self._ended: set[tuple[JobId, int]] = set()
+        self._stumbled: set[str] = set()
         self._stop, self._hurry = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="aliquot-watch", daemon=True)
 
@@ -188,11 +189,21 @@ class Watch:
     def _run(self) -> None:
         while not self._stop.is_set():
             self._hurry.clear()
-            self.look()
+            try:
+                self.look()
+            except Exception as error:  # whatever it is, this look must not be the last
+                self._stumble(error)
             end = self._now() + self.pace.interval_ms
             while not self._stop.is_set() and not self._hurry.is_set() and (left := end - self._now()) > 0:
                 if self._hear(min(left, _PATIENCE_MS)):
                     break
+
+    def _stumble(self, error: Exception) -> None:
+        """A mistake of ours, or an answer that no driver should give; said once for each kind."""
+        what = f"{type(error).__name__}: {error}"
+        if what not in self._stumbled:
+            self._stumbled.add(what)
+            self._say(f"a look at the cards failed ({what}); they are looked at again, and jobs go on")
 
     def _hear(self, timeout_ms: int) -> bool:
         """Listen; True where something was heard that wants a look at once."""

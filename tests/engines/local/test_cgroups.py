@@ -13,9 +13,11 @@ import pytest
 from aliquot.core.events import Outcome
 from aliquot.core.ids import JobId
 from aliquot.engines.local.cgroups import Cgroups
+from aliquot.engines.local.confining import Grounds
 from aliquot.engines.local.mounts import find_mounts, name_layout
 from aliquot.engines.local.payload import Limits
-from tests.support.local import Site, is_root
+from tests.support.build import a_request
+from tests.support.local import Site, is_root, wait_for
 from tests.support.uml import Machine, need_kernel
 
 PARENT = f"aliquot-test-{os.getpid()}"
@@ -145,6 +147,26 @@ def test_a_device_that_was_not_granted_does_not_open(site: Site, groups: Cgroups
     site.submit("j", script, limits=Limits(denied_devices=("/dev/full",))).until_over("j")
     assert "Operation not permitted" in site.output("j")
     assert site.output("j").endswith("1\n")
+
+
+def test_a_cards_device_file_opens_through_a_grant_of_that_card_alone(site: Site, groups: Cgroups) -> None:
+    """Whatever a job makes of the names of its cards; one without cards opens none."""
+    need(groups, "devices")
+    cards = [card.uuid for card in site.nodes[0].cards]
+    files = ("/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")  # as good as any cards' own
+    site.launcher.grounds = Grounds(devices=dict(zip(cards, files, strict=True)))
+    script = f"for file in {' '.join(files)}; do head -c 0 $file 2>/dev/null && echo $file; done; sleep 60"
+    site.submit("one", script).submit("two", script, a_request(2)).submit("none", script, a_request(0, cpu=1))
+    site.until_running("one", "two", "none")
+    for name, count in (("one", 1), ("two", 2), ("none", 0)):
+        held = site.world.grants[JobId(name)][0].placement.cards
+        mine = [files[cards.index(card)] for card in held]
+        assert len(mine) == count
+        wait_for(
+            lambda name=name, mine=mine: site.output(name).split() == sorted(mine, key=files.index), name
+        )
+        site.cancel(name)
+    site.until_over("one", "two", "none")
 
 
 def test_cores_are_those_that_were_named(site: Site, groups: Cgroups) -> None:
