@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aliquot import __version__
+from aliquot.bootstrap_kernels import PATIENCE_S, Warming
 from aliquot.bootstrap_local_jobs import (
     exits_of,
     job_of,
@@ -23,6 +24,7 @@ from aliquot.bootstrap_local_jobs import (
     user_of_pid,
 )
 from aliquot.catalog import HardwareCatalog, load_catalog
+from aliquot.config.environment import read_environment
 from aliquot.config.live_site import read_asked_reservation, read_live_site
 from aliquot.config.shapes import read_shape
 from aliquot.config.source import SUFFIXES, text_files
@@ -92,6 +94,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
         notes += [clock.note] if clock.note else []
         launcher.grounds = _grounds(found, is_real=ask.simulate is None)
         stack.callback(_leave, launcher, runtime, state)
+        warming = stack.enter_context(contextlib.closing(_warming(state)))
         parts = Parts(
             machine=LocalCluster(launcher, clock),
             clock=clock,
@@ -115,7 +118,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             unenforced=launcher.lapses,
             say=_say,
             lack=journal.lack,
-            keep_kernels=_keep_kernels,
+            keep_kernels=warming.load,
         )
         service = Service(parts)
         launcher.say = journal.say = service.say
@@ -123,6 +126,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             exports.append(_hear_reports(stack, runtime, service))
         except OSError as error:
             notes.append(f"jobs cannot report how far they are: {error}")
+        _warm(warming, service)
         yield service, _describe(found, rules.policy, [*journal.notes, *said, *rules.notes, *notes])
 
 
@@ -228,11 +232,18 @@ def _open_journal(state: Path, *, accept_loss: bool) -> SqliteJournal:
 # --- the machine ---------------------------------------------------------------------------------------
 
 
-def _keep_kernels() -> None:
-    from aliquot.config.environment import read_environment
-    from aliquot.config.kernel_cache import keep_kernels
+def _warming(state: Path) -> Warming:
+    return Warming(read_environment(os.environ).cache, state)
 
-    keep_kernels(read_environment(os.environ).cache)
+
+def _warm(warming: Warming, service: Service) -> None:
+    """Have compiled what is not yet; that is waited for where no job has to be taken up."""
+    if warming.is_done:
+        return
+    _say("what tells when jobs start is compiled, once for this version, which takes about ten seconds")
+    warming.begin()
+    if all(life.over_ms is not None for life in service.chronicle.lives.values()):
+        warming.wait(PATIENCE_S)
 
 
 def _inventory(simulate: str | None, catalog: HardwareCatalog) -> Inventory:

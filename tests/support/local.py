@@ -13,11 +13,14 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
 
+from aliquot.bootstrap_kernels import Warming
+from aliquot.config import read_environment
 from aliquot.core import commit
 from aliquot.core.events import (
     Ended,
@@ -65,6 +68,15 @@ def supervisor() -> Path:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler; Debian: apt-get install gcc libc6-dev")
     return find_supervisor(ROOT / "build" / "supervisor")
+
+
+@lru_cache
+def warm_kernels() -> None:
+    """What services compile, compiled before one is waited for."""
+    warming = Warming(read_environment(os.environ).cache, ROOT / "build")
+    if not warming.is_done:
+        warming.begin()
+        warming.wait()
 
 
 def a_payload(script: str | Sequence[str], **how: Any) -> Payload:

@@ -19,9 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from aliquot.bootstrap import prepare
-from aliquot.control.counting import Counting
-from tests.support.local import supervisor, wait_for
+from tests.support.local import supervisor, warm_kernels
 from tests.support.nvml.build import build_library
 from tests.support.uml import DISK, Machine, make_disk
 
@@ -49,7 +47,7 @@ class Story:
         self.ready_s: list[float] = []
         self._supervisor = supervisor()
         build_library()  # all that is compiled is compiled here, where it takes less time
-        wait_for(Counting(prepare), "kernels", READY_S)
+        warm_kernels()
 
     def cut(self) -> None:
         """Boot, see what is there, work for a while, and cut the power at a random moment."""

@@ -29,7 +29,7 @@ from aliquot.engines.local.mounts import find_mounts
 from aliquot.engines.local.places import find_runtime, site_name
 from aliquot.interfaces.cli.app import run_app
 from tests.support.command import ROOT, Done
-from tests.support.local import supervisor, wait_for
+from tests.support.local import supervisor, wait_for, warm_kernels
 
 SHAPE: Final = "a100-40x8"
 
@@ -47,6 +47,7 @@ class LiveService:
         self.socket = self.state / "aliquot.sock"
         self.client = Client(self.socket)
         self.process: subprocess.Popen[str] | None = None
+        warm_kernels()
         (self.state / "bin").mkdir(parents=True)
         self.state.chmod(0o711)
         shutil.copy2(supervisor(), self.state / "bin")

@@ -23,13 +23,18 @@ def keep_kernels(cache: Path) -> Path:
     """
     import numba  # not above: help must not wait for it
 
-    folder = cache / "aliquot" / f"kernels-{digest_sources()}"
+    folder = kernel_folder(cache)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         folder = Path(tempfile.mkdtemp(prefix="aliquot-kernels-"))
     numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # numba makes its settings at run time
     return folder
+
+
+def kernel_folder(cache: Path) -> Path:
+    """Where kernels of these sources are kept below `cache`."""
+    return cache / "aliquot" / f"kernels-{digest_sources()}"
 
 
 def digest_sources() -> str:

@@ -30,10 +30,14 @@ class Counting:
         return not self._thread.is_alive()
 
     def _load(self) -> None:
-        """Count once: one job on one card. Compiles what no run before this one has compiled."""
         self._prepare()
-        from aliquot.core.room import backfill, counts, forward
+        count_once()
 
-        one, none = np.ones(1, np.int64), np.zeros((0, 1), np.int64)
-        running = counts.Running(none[:, 0], none, none)
-        forward.foresee(0, one, one, running, backfill.Waiting(one, one, one))
+
+def count_once() -> None:
+    """One job on one card. Compiles what no run before this one has compiled."""
+    from aliquot.core.room import backfill, counts, forward
+
+    one, none = np.ones(1, np.int64), np.zeros((0, 1), np.int64)
+    running = counts.Running(none[:, 0], none, none)
+    forward.foresee(0, one, one, running, backfill.Waiting(one, one, one))
