@@ -17,6 +17,7 @@ from aliquot.core.lifecycle import Phase
 from aliquot.core.queueing.quota import Book, Charge, charge_of
 from aliquot.core.queueing.tree import QueueTree, home_of
 from aliquot.core.records import Asked, Frozen, JobRecord, seat_of
+from aliquot.core.room.leaving import make_room
 from aliquot.core.room.lodgers import Level, Lodger, LodgersMemo, Tenant, Terms
 from aliquot.core.room.tenants import Tenants, may_ever_stop, shrink_cost, terms_of, victim_cost
 from aliquot.core.settings import Preemption
@@ -88,13 +89,8 @@ class Census:
         """
         if not self.ending:
             return 0
-        for seat in self.ending:
-            self._desk.draft.release(seat)
-        for holder, seats in self.promised.items():
-            for seat in seats:
-                rest = None if holder == job else _rest_of(self._desk, seat)
-                if rest is not None:
-                    self._desk.draft.book(rest)
+        promised = [seat for holder, seats in self.promised.items() if holder != job for seat in seats]
+        make_room(self._desk.draft, self.ending, promised, compiled=self._desk.placer.compiled)
         self._desk.catch_up()
         return len(self.ending) + len(self.promised)
 
@@ -284,15 +280,3 @@ def _firm_seats(world: Frozen) -> dict[JobId, tuple[Seat, ...]]:
         ]
         found[kept.job] = tuple(seat for seat in seats if seat is not None)
     return found
-
-
-def _rest_of(desk: Desk, seat: Seat) -> Seat | None:
-    """What of a kept `seat` is free on the draft, so not blocked there yet; of slices all or nothing."""
-    if not desk.draft.can_release(seat):
-        return None
-    if not seat.whole:
-        return seat if desk.draft.fits(seat) else None
-    chunk, place = desk.draft.ledger.readable(seat.row)
-    mask = seat.mask & int(chunk.idle[place]) & int(chunk.usable[place])
-    cpu, host = min(seat.cpu, int(chunk.cpu[place])), min(seat.host, int(chunk.host[place]))
-    return Seat(seat.row, mask, seat.vector, True, cpu, host) if mask else None

@@ -124,8 +124,8 @@ class Clearing:
         key = (leaf, flavours, job.priority, job.spot)
         found = self._ruled.get(key)
         if found is None:
-            claims = (Claim(book, leaf, each.charge, reclaim=self._rules.reclaim) for each in flavours)
-            found = all(not claim.is_met() and not self._may_have(job, claim) for claim in claims)
+            claims = [Claim(book, leaf, each.charge, reclaim=self._rules.reclaim) for each in flavours]
+            found = not any(claim.is_met() or self._may_have(job, claim) for claim in claims)
             self._ruled[key] = found
         return found
 

@@ -6,9 +6,10 @@ hand. `touched` lists the rows written since it was last taken, for caches that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from aliquot.core.columns import COMPUTE, NodeChunk
+from aliquot.core.columns import CHUNK, COMPUTE, NodeChunk
 from aliquot.core.grants import Seat, bits
 from aliquot.core.hosting import divided_cards
 from aliquot.core.ledger import Handles, Ledger
@@ -76,6 +77,18 @@ class Draft:
         if hidden is not None:
             chunk, place = self.ledger.writable(seat.row)
             chunk.idle[place] = int(chunk.idle[place]) & ~hidden.usable
+
+    @property
+    def is_partly_shut(self) -> bool:
+        """Whether some rows are closed."""
+        return bool(self._hidden)
+
+    def open_rows(self, rows: Sequence[int]) -> list[NodeChunk]:
+        """The columns, in which `rows` may be written: they count as touched. Not while rows are closed."""
+        for index in {row // CHUNK for row in rows}:
+            self.ledger.own(index)
+        self._touched += rows
+        return self.ledger.chunks
 
     def shut(self, row: int, what: Shut) -> None:
         """Offer nothing of `what` until `reopen`, whatever is booked or given back meanwhile."""

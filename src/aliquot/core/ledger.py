@@ -60,12 +60,16 @@ class Ledger:
     def writable(self, row: int) -> tuple[NodeChunk, int]:
         """The chunk of `row`, safe to write, and the row's place in it; its version moves on."""
         index, place = divmod(row, CHUNK)
-        if index not in self._owned:
-            self.chunks[index] = copy_chunk(self.chunks[index])
-            self._owned.add(index)
+        self.own(index)
         chunk = self.chunks[index]
         chunk.version[place] += 1
         return chunk, place
+
+    def own(self, index: int) -> None:
+        """Make a chunk safe to write; whoever does so moves on the versions of its rows."""
+        if index not in self._owned:
+            self.chunks[index] = copy_chunk(self.chunks[index])
+            self._owned.add(index)
 
     def readable(self, row: int) -> tuple[NodeChunk, int]:
         """The chunk of `row` for reading only."""

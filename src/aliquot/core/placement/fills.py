@@ -7,11 +7,14 @@ nodes narrow the choice, or slices have to be on distinct cards, it is a bound f
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, Protocol, cast
 
 import numpy as np
 
+from aliquot.core.columns import DIMS
 from aliquot.core.placement.cells import F64, I32, I64, Bool, Cells, Request
+from aliquot.core.placement.shapes import Shape
 
 NO_LIMIT: Final = 1 << 30
 
@@ -65,6 +68,16 @@ class Plain:
             return NOWHERE
         row = int(rows[int((open_to <= least + TIE).argmax())])
         return row if exact[row] else -1 - row
+
+
+@lru_cache(maxsize=1 << 10)
+def counted(shape: Shape) -> Request:
+    """A shape as arrays, as far as counting needs it. Not to be written."""
+    kinds = len(shape.eligible)
+    ask: I32 = np.array(shape.ask if shape.cards else [(0,) * DIMS] * kinds, np.int32).reshape(kinds, DIMS)
+    eligible = np.array(shape.eligible, np.uint32)
+    no_step: I32 = np.zeros(kinds, np.int32)
+    return Request(shape.cpu, shape.host, shape.cards, shape.whole, shape.milli, ask, eligible, no_step)
 
 
 def _count(cells: Cells, request: Request, host: int, rows: I32) -> I64:

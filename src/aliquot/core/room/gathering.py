@@ -87,9 +87,14 @@ class Gathering:
                 left -= sit(self._ground.room(row), self._wish, self._ground.pick)
 
     def _count_all(self) -> None:
-        """Places on all rows: at one go as they were, singly where something was taken or given since."""
+        """Places on all rows: at one go as they were, singly where something was taken or given since.
+
+        Where nothing was, no more are counted than are wanted: whoever is stopped, these stay.
+        """
         ground = self._ground
-        counts = count_places(ground.cells, self._rows, self._wish, self._each)
+        enough = self._rows * self._each if ground.changed else self.wanted
+        how = (self._rows, self._wish, self._each, enough)
+        counts = count_places(ground.cells, *how, compiled=ground.compiled)
         if counts is None:
             rows = dict.fromkeys((*open_rows(ground.cells, self._rows, self._wish), *self._places))
         else:

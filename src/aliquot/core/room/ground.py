@@ -61,7 +61,7 @@ class Ground:
     ) -> None:
         self.cells, self.tenants = cells, pool.tenants
         self._all = pool.tenants
-        self.claim, self.pick, self.effort = claim, pick, effort
+        self.claim, self.pick, self.effort, self.compiled = claim, pick, effort, compiled
         self.taken: dict[int, None] = {}
         self.barred: set[int] = set()
         self.was_cut = False  # a search within a row ran out of its bound

@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from aliquot.core.placement.cells import I64, Cells
+from aliquot.core.placement.fills import among, counted
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.room.ground import Ground, Place
 from aliquot.core.room.plot import ALIKE_MS
 from aliquot.core.room.vacancy import Wish
-from aliquot.core.units import FULL
 
 _NEVER = 1 << 30
+_AT_ONCE = 256  # rows counted in one go
 
 
 def find_prospects(ground: Ground, rows: int, wish: Wish) -> list[Place]:
@@ -65,16 +66,28 @@ def lacking_cards(cells: Cells, rows: int, wish: Wish) -> I64:
     return lack
 
 
-def count_places(cells: Cells, rows: int, wish: Wish, most: int) -> I64 | None:
+def count_places(
+    cells: Cells, rows: int, wish: Wish, most: int, enough: int, *, compiled: bool
+) -> I64 | None:
     """[rows] members of `wish` that fit on each row as it is, at most `most`; as `vacancy.count_members`.
 
+    Counted from the first row on until there are `enough`, the others have 0 then.
     None where that takes a look at each row: where links matter, and for slices on several cards.
     """
     if wish.linked or any(shape.cards > 1 and not shape.whole for shape in wish.shapes):
         return None
     found: I64 = np.zeros(rows, np.int64)
-    for shape in wish.shapes:
-        np.maximum(found, _places(cells, rows, shape, most), out=found)
+    counts: I64 = np.zeros(rows, np.int64)
+    total = 0
+    for first in range(0, rows, _AT_ONCE):
+        some = slice(first, min(rows, first + _AT_ONCE))
+        wanted = np.arange(some.start, some.stop, dtype=np.int32)
+        for shape in wish.shapes:
+            among(compiled=compiled).count_fills(cells, counted(shape), shape.host, wanted, counts)
+            np.maximum(found[some], np.minimum(counts[some], most), out=found[some])
+        total += int(found[some].sum())
+        if total >= enough:
+            break
     return found
 
 
@@ -85,33 +98,6 @@ def open_rows(cells: Cells, rows: int, wish: Wish) -> list[int]:
         eligible, fitting = _fitting(cells, rows, shape)
         found |= (eligible != 0) & (fitting >= shape.cards)
     return [int(row) for row in np.flatnonzero(found)]
-
-
-def _places(cells: Cells, rows: int, shape: Shape, most: int) -> I64:
-    kind = cells.kind[:rows]
-    accepted: I64 = np.array([*shape.eligible, 0], np.int64)[kind]
-    eligible: I64 = np.where(kind >= 0, accepted, np.int64(0))
-    found: I64 = np.where(eligible != 0, np.int64(most), np.int64(0))
-    if shape.cpu:
-        np.minimum(found, cells.cpu[:rows] // shape.cpu, out=found)
-    if shape.host:
-        np.minimum(found, cells.host[:rows] // shape.host, out=found)
-    if shape.cards and shape.whole:
-        free: I64 = eligible & cells.usable[:rows].astype(np.int64) & cells.idle[:rows].astype(np.int64)
-        np.minimum(found, _count_bits(free) // shape.cards, out=found)
-    elif shape.cards:
-        np.minimum(found, _slices(cells, rows, shape, eligible), out=found)
-    return np.maximum(found, 0)
-
-
-def _slices(cells: Cells, rows: int, shape: Shape, eligible: I64) -> I64:
-    """[rows] slices of one card each that fit on the `eligible` cards."""
-    ask = np.array([*shape.ask, (0, 0, 0)], np.int64)[cells.kind[:rows]][:, None, :]
-    left = cells.left[:rows].astype(np.int64)
-    each = np.where(ask > 0, left // np.maximum(ask, 1), FULL).min(axis=2)
-    allowed = (eligible & cells.usable[:rows].astype(np.int64))[:, None] >> np.arange(left.shape[1])
-    total: I64 = (each * (allowed & 1)).sum(axis=1)
-    return total
 
 
 def _lacking(cells: Cells, rows: int, shape: Shape) -> I64:

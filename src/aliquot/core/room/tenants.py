@@ -162,17 +162,21 @@ class Tenants:
     def holding_on(self, rows: I32) -> npt.NDArray[np.bool_]:
         """[tenants] whether each holds something on one of `rows`."""
         found = np.zeros(len(self.kind), np.bool_)
-        for row in rows.tolist():
-            start = self.roll.start[row]
-            found[self.roll.held[start : start + self.roll.count[row], TENANT]] = True
+        found[self._lines(rows)[:, TENANT]] = True
         return found
+
+    def _lines(self, rows: I32 | I64) -> I64:
+        """What is held on `rows`, row by row."""
+        start, count = self.roll.start[rows], self.roll.count[rows]
+        first = np.repeat(start - (np.cumsum(count) - count), count)
+        lines: I64 = self.roll.held[np.arange(len(first)) + first]
+        return lines
 
     def entries(self, is_open: npt.NDArray[np.bool_]) -> tuple[I64, I64, I64]:
         """(row, tenant, cards it holds there, wholly or in part, at least 1), by row, of the open ones."""
         roll = self.roll
-        row = np.repeat(np.arange(len(roll.count)), roll.count)
-        first = np.repeat(roll.start - (np.cumsum(roll.count) - roll.count), roll.count)
-        lines = roll.held[np.arange(len(row)) + first]
+        every = np.arange(len(roll.count))
+        row, lines = np.repeat(every, roll.count), self._lines(every)
         keep = is_open[lines[:, TENANT]]
         row, at = row[keep], lines[keep, TENANT]
         cards = np.bitwise_count(lines[keep, MASK]).astype(np.int64)

@@ -17,8 +17,11 @@ def slices_of(cells: Cells, request: Request, row: int, kind: int, card: int) ->
     most = NO_LIMIT
     for dim in range(request.ask.shape[1]):
         ask = request.ask[kind, dim]
+        left = cells.left[row, card, dim]
+        if ask > left:
+            return 0  # as most cards of a full site, so without a division
         if ask > 0:
-            most = min(most, cells.left[row, card, dim] // ask)
+            most = min(most, left // ask)
     return most
 
 
