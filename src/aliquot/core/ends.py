@@ -54,6 +54,8 @@ class EndsMemo:
         self._records: list[NodeRecord | None] = []
         self._residents: list[tuple[GrantId, ...]] = []
         self._stays = _blank(0, _FIRST_SLOTS)
+        self.number: I64 = np.zeros(0, np.int64)  # [rows] another one wherever the row was written anew
+        self._written = 0
 
     def of(self, world: Frozen, settings: Settings) -> Stays:
         """Those of `world`, in columns; not to be written."""
@@ -78,6 +80,8 @@ class EndsMemo:
 
     def _write(self, row: int, stays: list[Stay]) -> None:
         count = len(stays)
+        self._written += 1
+        self.number[row] = self._written
         if count > self._stays.end.shape[1]:
             self._make_room(self._stays.used.shape[0], 2 * count)
         columns = self._stays
@@ -96,6 +100,7 @@ class EndsMemo:
         self._stays = _blank(max(rows, old.used.shape[0]), slots)
         known, used = old.end.shape
         self._stays.used[:known] = old.used
+        self.number = np.append(self.number, np.zeros(self._stays.used.shape[0] - known, np.int64))
         pairs: Iterable[tuple[AnyColumn, AnyColumn]] = zip(self._stays[1:], old[1:], strict=True)
         for new, before in pairs:
             new[:known, :used] = before

@@ -22,7 +22,6 @@ from aliquot.core.jobs import Request
 from aliquot.core.lengths import length_by
 from aliquot.core.memo import need_of
 from aliquot.core.placement.cells import I64
-from aliquot.core.placement.placer import request_of
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.placement.stays import Clock
 from aliquot.core.records import JobRecord
@@ -190,15 +189,10 @@ class Horizon:
         """[rows] when each has room for `shape` at the earliest, as far as counting tells."""
         known = self._moments.get(shape)
         if known is None:
-            from aliquot.core.placement.kernels.ahead import first_moments
-
-            desk, rules = self._desk, self._overrun
-            known = np.full(max(1, desk.world.rows), FAR, np.int64)
-            stays = desk.memo.ends.of(desk.world, desk.settings)
+            desk, rules, ends = self._desk, self._overrun, self._desk.memo.ends
             clock = Clock(self._now, self._begin, FAR, rules.least_ms, rules.again_milli)
-            board = desk.placer.board
-            request = request_of(shape, board.hardware)
-            first_moments(board.cells, request, stays, clock, known[: desk.world.rows])
+            stays = ends.of(desk.world, desk.settings)
+            known = desk.memo.moments.of(desk.placer, shape, stays, ends.number, clock, desk.world.rows)
             known[list(desk.world.strained)] = FAR
             self._moments[shape] = known
         return known

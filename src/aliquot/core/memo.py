@@ -14,6 +14,7 @@ from aliquot.core.ends import EndsMemo
 from aliquot.core.inventory import NodeKind
 from aliquot.core.jobs import Request
 from aliquot.core.linking import Need, WiredChooser
+from aliquot.core.moments import MomentsMemo
 from aliquot.core.placement.mix import mix_of
 from aliquot.core.placement.placer import Placer
 from aliquot.core.placement.rescue import Leaving
@@ -42,6 +43,7 @@ class Memo:
         self.standing = StandingMemo()
         self.domains = DomainsMemo()
         self.ends = EndsMemo()
+        self.moments = MomentsMemo()
         self.lodgers = LodgersMemo()
         self._options: dict[Request, tuple[tuple[Request, Shape], ...]] = {}
         self._specs: dict[tuple[object, ...], int] = {}

@@ -89,6 +89,8 @@ def stretch(
     out among all, then what each owns among its own.
     """
     steps: list[Step] = []
+    if desk.settings.elastic is None or not desk.world.elastic:
+        return steps
     for leaf in growth.circles():
         changed = frozenset(step.job for step in steps if isinstance(step, Resize | Place))
         late = [one for one in waiting if one.job.id not in changed and growth.is_of(one.job, leaf)]
@@ -104,6 +106,8 @@ def give_way(
 
     Under quotas those of other queues give only what the queue of `record` has a right to (`room.reclaim`).
     """
+    if desk.settings.elastic is None or not desk.world.elastic:
+        return []
     gives = growth.lender_to(record)
     running, shares = _shared_out(desk, now, [record], is_fixed, growth, gives, _idle(desk))
     if not running:

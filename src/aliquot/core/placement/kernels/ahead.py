@@ -12,6 +12,9 @@ from aliquot.core.placement.cells import I64, Cells, Request
 from aliquot.core.placement.kernels.jit import compiled
 from aliquot.core.placement.stays import Clock, Stays
 
+FOREVER = 2**62
+FAR_OFF = 2**50  # what is later is not multiplied by a thousand
+
 
 @compiled
 def expected(stays: Stays, clock: Clock, row: int, slot: int) -> int:
@@ -37,18 +40,36 @@ def fits_card(cells: Cells, request: Request, left: I64, kind: int, card: int) -
 
 
 @compiled
-def first_moments(cells: Cells, request: Request, stays: Stays, clock: Clock, out: I64) -> None:
-    """[rows] the first moment from `clock.begin` on at which enough cards, cpu and host memory are free.
+def lasting(stays: Stays, clock: Clock, row: int, slot: int, at: int) -> int:
+    """The last moment of asking at which a stay is still expected to be over by `at`, as it is now."""
+    end = int(stays.end[row, slot])
+    since = int(stays.since[row, slot])
+    if since < 0:
+        return at - 1
+    if at > FAR_OFF:
+        return clock.now
+    # now + least + (now - since) * again / 1000 <= at, for whoever has outrun his end by then
+    late = (1000 * (at - clock.least_ms) + since * clock.again_milli) // (1000 + clock.again_milli)
+    return max(late, end - 1) if end > clock.now else late
 
-    `clock.far` where there is none before that.
+
+@compiled
+def first_moments(
+    cells: Cells, request: Request, stays: Stays, clock: Clock, rows: I64, out: I64, until: I64
+) -> None:
+    """Into `out` for `rows` the first moment from `clock.begin` on with enough cards, cpu and host memory.
+
+    `clock.far` where there is none before that. `until`: till which moment of asking that stays so, if
+    nothing is booked there and nobody comes or goes (where it is the moment of asking itself: that it is).
     """
     slots = stays.end.shape[1]
     cards = cells.left.shape[1]
     times = np.zeros(slots, np.int64)
     order = np.zeros(slots, np.int64)
     left = np.zeros((cards, cells.left.shape[2]), np.int64)
-    for row in range(out.shape[0]):
+    for row in rows:
         out[row] = clock.far
+        until[row] = FOREVER
         kind = cells.kind[row]
         if kind < 0 or request.eligible[kind] == 0:
             continue
@@ -96,6 +117,8 @@ def first_moments(cells: Cells, request: Request, stays: Stays, clock: Clock, ou
                 at += 1
             if free >= request.cards and cpu >= request.cpu and room >= request.host:
                 out[row] = moment
+                for before in range(at):
+                    until[row] = min(until[row], lasting(stays, clock, row, order[before], moment))
                 break
             if at == count:
                 break
