@@ -190,6 +190,13 @@ def test_what_is_acknowledged_is_on_record_under_its_number(stage: Stage) -> Non
     assert [stage.service.life(job).owner for job in ids] == [ANN.uid] * 3
 
 
+def test_whoever_asks_first_sees_the_cards() -> None:
+    for _ in range(20):
+        made = Stage()
+        assert len(made.service.cards()) == 2
+        made.service.stop()
+
+
 def test_jobs_run_wait_and_are_over(stage: Stage) -> None:
     ids = [stage.submit() for _ in range(3)]
     stage.until("2", "running")

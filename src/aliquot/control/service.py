@@ -66,6 +66,7 @@ class Service(Answering):
         self._lock = threading.Lock()
         self._is_stopping = self._is_refused = False
         self._since_compacted = 0
+        self._has_turned = threading.Event()
         self._thread = threading.Thread(target=self._run, name="aliquot-loop", daemon=True)
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.room = Room(parts.lack, self.say)
@@ -85,7 +86,7 @@ class Service(Answering):
         self.frozen = world.freeze()
 
     def start(self) -> None:
-        """Take up what runs, and begin."""
+        """Take up what runs, and begin; on return the nodes are known, as far as that can be recorded."""
         self.parts.machine.resume(self.loop.world)
         known = self.loop.world.nodes
         for node in self.parts.nodes:
@@ -100,6 +101,7 @@ class Service(Answering):
             self.say(note)
         self.lookout.start()
         self._thread.start()
+        self._has_turned.wait()
         if self.parts.eyes is not None:
             self.watch = Watch(
                 self.parts.eyes, self.parts.nodes[0].id, lambda: self.frozen, self.parts.clock.now,
@@ -220,6 +222,7 @@ class Service(Answering):
         try:
             while not self._is_stopping:
                 wait = self._turn()
+                self._has_turned.set()
                 self._run_errands()
                 until = None if wait is None else self.parts.clock.now() + wait
                 if not self._is_stopping:
@@ -235,6 +238,7 @@ class Service(Answering):
             self.group.close()
             self.intake.close(UnavailableError(STOPS))
             self._run_errands()
+            self._has_turned.set()
             self.on_change()
 
     def _turn(self) -> int | None:
