@@ -11,7 +11,7 @@ title 'A service for one GPU server' \
 .venv/bin/python -m aliquot up examples/live/site.yaml --simulate a100-40x8 --state "$state" --socket "$state/api" > "$state/log" 2>&1 &
 service=$!
 trap 'kill "$service" 2>/dev/null || true; wait "$service" 2>/dev/null || true; rm -rf "$state"' EXIT
-for _ in $(seq 300); do
+for _ in $(seq 600); do
   grep -q '^listening' "$state/log" && break
   kill -0 "$service" 2>/dev/null || { cat "$state/log"; exit 1; }
   sleep 0.2

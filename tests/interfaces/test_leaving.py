@@ -74,6 +74,22 @@ def test_an_interrupt_while_modules_are_loaded_is_130_and_no_traceback(
     assert (done.code, done.out, done.err.strip()) == (130, "", "")
 
 
+@pytest.mark.parametrize("module", ["aliquot", "aliquot.reporting", "aliquot.__main__", "aliquot.interfaces"])
+def test_the_program_may_be_interrupted_before_anything_of_it_is_loaded(module: str) -> None:
+    script = (
+        "import os, runpy, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        f"runpy.run_path({str(ROOT / 'bin/aliquot')!r}, run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("flags", [(), ("--detach",), ("--array", "0-2")], ids=["alone", "detached", "array"])

@@ -37,7 +37,7 @@ class Reading:
 
 def leave_on_interrupt() -> None:
     """From now on an interrupt ends this process at once; one that is ignored stays ignored."""
-    if signal.getsignal(signal.SIGINT) in {signal.default_int_handler, _raise_once}:
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _leave)
 
 
