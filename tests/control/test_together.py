@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from aliquot.bootstrap import make_sim
 from aliquot.control.experiments import Experiments
 from aliquot.control.whatif import Run
 from aliquot.core.events import Ended
+from aliquot.core.inventory import CardModel
 from aliquot.core.jobs import Job
 from aliquot.core.report.observation import Observation
 from aliquot.core.report.scorecard import Scorecard
@@ -79,6 +81,37 @@ def test_a_card_that_is_shared_counts_once() -> None:
     assert card.memory_booked == 1.0
     assert round(card.utilisation or 0, 3) == 0.9  # 450 milli each: 600 at three quarters of the speed
     assert card.goodput == 1.0
+
+
+def test_what_neighbours_cost_is_counted_and_flagged_as_crowding() -> None:
+    """Each runs for 79.9 min at 0.751 of its speed alone; apart one waits for an hour and none is slowed."""
+    offers = [an_offer(job, HOUR) for job in jobs(HALVES, HALVES, queue="lab")]
+    scenario = a_scenario([a_node("n", 1)], offers)
+    apart, _, _ = scored(scenario, APART)
+    together, _, end = scored(scenario, TOGETHER)
+    assert (apart.neighbour_card_hours, slowed_by_neighbours(apart)) == (0, 0)
+    assert (together.neighbour_card_hours, slowed_by_neighbours(together)) == (
+        pytest.approx(2 * 0.249 * end / HOUR),
+        2,
+    )
+    assert apart.per_class.queue[0].neighbour_card_hours == 0
+    assert together.per_class.queue[0].neighbour_card_hours == together.neighbour_card_hours
+    ten_minutes = HOUR // 6
+    assert (apart.crowd_ms, together.crowd_ms) == (HOUR - ten_minutes, end - ten_minutes)
+
+
+def test_throughput_that_neighbours_take_shows_in_mfu() -> None:
+    fast = CardModel("fast", 81_559, gflops=(("bf16", 1_000_000),))
+    offers = [replace(an_offer(job, HOUR), gflops=400_000) for job in jobs(HALVES, HALVES)]
+    scenario = a_scenario([a_node("n", 1, model=fast)], offers)
+    apart, _, _ = scored(scenario, APART)
+    together, _, _ = scored(scenario, TOGETHER)
+    assert apart.mfu == pytest.approx(0.4)
+    assert together.mfu == pytest.approx(2 * 0.4 * 0.751, rel=1e-3), "of one card, held by both"
+
+
+def slowed_by_neighbours(card: Scorecard) -> int | None:
+    return next(found.count for found in card.failures if found.id == "interference")
 
 
 @st.composite

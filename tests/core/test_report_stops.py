@@ -23,6 +23,7 @@ from aliquot.core.events import (
 )
 from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId
+from aliquot.core.inventory import CardModel
 from aliquot.core.jobs import After, Bound, Elastic, Job, Stop
 from aliquot.core.report.meter import Meter
 from aliquot.core.report.scorecard import Scorecard, score
@@ -66,6 +67,62 @@ def test_what_a_job_loses_that_starts_again_at_another_width(more: dict[str, Any
     ]
     card = card_of([NodeJoined(0, NODE), *events])
     assert (card.resized, card.evicted, card.lost_work_card_minutes) == (1, 0, lost)
+
+
+FAST = CardModel("fast", 80_000, gflops=(("bf16", 1_000_000), ("fp16", 500_000)))
+
+
+def test_mfu_is_what_models_did_of_what_the_cards_held_for_them_could_do() -> None:
+    """Of 8 x 1,000 TFLOP/s held for 2 h it did 4,000 for an hour; who reports nothing does not count."""
+    node = a_node("f1", 16, model=FAST)
+    silent = a_job("s", a_request(8))
+    reports = a_job("r", a_request(8), queue="lab")
+    there = {
+        job.id: (a_placement(node, slots),) for job, slots in ((silent, range(8)), (reports, range(8, 16)))
+    }
+    events: list[Event] = [NodeJoined(0, node)]
+    for job in (silent, reports):
+        events += [JobSubmitted(0, job), Granted(0, job.id, 1, there[job.id]), Started(60 * MIN, job.id, 1)]
+        events.append(Ended(120 * MIN, job.id, 1, Outcome.SUCCEEDED))
+    events.sort(key=lambda event: event.at)
+    offers = [Offer(silent, 60 * MIN), Offer(reports, 60 * MIN, gflops=4_000_000)]
+    meter = Meter(a_scenario([node], offers))
+    for event in events:
+        meter.see(event)
+    card = score(meter.readings())
+    assert card.mfu == 0.25
+    assert {queue.name: queue.scores.mfu for queue in card.queues} == {"lab": 0.25, "*": None}
+    assert count_of(card, "mfu") == 0, "it ran at its own throughput; the cards just waited for it"
+
+
+@pytest.mark.parametrize("model", [FAST, CardModel("unknown peak", 80_000)])
+def test_mfu_is_unknown_without_reports_or_a_peak(model: CardModel) -> None:
+    node = a_node("f1", 8, model=model)
+    job = a_job("j", a_request(8))
+    gflops = None if model is FAST else 4_000_000
+    meter = Meter(a_scenario([node], [Offer(job, 60 * MIN, gflops=gflops)]))
+    for event in [
+        NodeJoined(0, node), JobSubmitted(0, job), Granted(0, job.id, 1, (a_placement(node, range(8)),)),
+        Started(0, job.id, 1), Ended(60 * MIN, job.id, 1, Outcome.SUCCEEDED),
+    ]:  # fmt: skip  # one list, not one a line
+        meter.see(event)
+    card = score(meter.readings())
+    assert (card.mfu, count_of(card, "mfu")) == (None, None)
+
+
+def test_a_site_is_crowded_while_its_cards_are_busy_and_somebody_waits() -> None:
+    """Eight cards are in use from 0 to 90 min, which counts from 10 on; from 20 on a job of lab waits."""
+    first, second = a_job("f", a_request(8)), a_job("s", a_request(8), at=20 * MIN, queue="lab")
+    events: list[Event] = [
+        NodeJoined(0, NODE), JobSubmitted(0, first),
+        Granted(0, first.id, 1, placed()), Started(0, first.id, 1),
+        JobSubmitted(20 * MIN, second), Ended(90 * MIN, first.id, 1, Outcome.SUCCEEDED),
+        Granted(90 * MIN, second.id, 1, placed()), Started(90 * MIN, second.id, 1),
+        Ended(200 * MIN, second.id, 1, Outcome.SUCCEEDED),
+    ]  # fmt: skip  # by time
+    card = card_of(events)
+    assert card.crowd_ms == 70 * MIN
+    assert {queue.name: queue.crowd_ms for queue in card.queues} == {"lab": 70 * MIN, "*": 0}
 
 
 @pytest.mark.parametrize(

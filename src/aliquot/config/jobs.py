@@ -22,6 +22,7 @@ from aliquot.config.readers import (
     name,
     path_name,
     share,
+    throughput,
     whole,
 )
 from aliquot.config.requests import Known
@@ -49,6 +50,7 @@ JOB: Final[Table] = {
     "patience": Field(duration, "patience_ms"),
     "idleAfter": Field(duration, "idle_after_ms"),
     "busy": Field(level, "busy_milli"),
+    "throughput": Field(throughput, "gflops"),
     "linked": Field(flag),
     "movable": Field(flag),
     "scatter": Field(flag),
@@ -81,7 +83,7 @@ OF_JOB: Final = (
     "spot",
 )
 OF_STOP: Final = ("checkpoint_ms", "restart_ms", "stop_ms", "preemptible")
-OF_OFFER: Final = ("work_ms", "patience_ms", "busy_milli", "idle_after_ms", "linked")
+OF_OFFER: Final = ("work_ms", "patience_ms", "busy_milli", "idle_after_ms", "gflops", "linked")
 
 
 def read_job(word: str, spec: Item, known: Known, priorities: dict[str, int]) -> tuple[Offer, ...]:
@@ -158,7 +160,7 @@ def _read_bound(spec: Item, values: dict[str, Any]) -> Bound:
 def _check_job(spec: Item, job: Job) -> None:
     check_sites(spec, job)
     cards = sum(member.cards for member in job.members)
-    for key in ("busy", "linked", "scatter"):
+    for key in ("busy", "throughput", "linked", "scatter"):
         item = spec.get(key)
         if item is not None and not cards and item.text != "false":
             item.fail(f"{key!r} has no meaning without cards", "leave it out, or add gpu")

@@ -216,6 +216,14 @@ def tflops(item: Item) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
+def throughput(item: Item) -> int:
+    """GFLOP/s, from a number in TFLOP/s; to the nearest."""
+    exact = quantity(units.parse_fraction)(item)
+    if exact == 0 or not re.fullmatch(r"[0-9.]+", item.scalar()):
+        item.fail(f"{item.text!r} is not a number of TFLOP/s", "such as 250")
+    return max(1, round(exact * 1000))
+
+
 def _bounded(item: Item, number: int, most: int, limit: str) -> int:
     if number > most:
         item.fail(f"{item.text!r} is out of range", f"at most {limit}")

@@ -41,6 +41,7 @@ NOT_LIVE: Final = (
     "run",
     "patience",
     "busy",
+    "throughput",
     "linked",
     "movable",
     "scatter",

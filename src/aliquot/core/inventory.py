@@ -6,6 +6,7 @@ Sizes are what the driver reports, never the marketing size. It is not what is t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -65,6 +66,15 @@ class Node(msgspec.Struct, frozen=True):
     price_cents_per_card: int | None = None
     block: str = ""  # the racks it is among; empty: unknown, as for the rack
     link_domain: str = ""  # the nodes that NVLink joins it to; empty: none, or unknown
+
+
+PEAK_FORMATS: Final = ("bf16", "fp16")
+"""Number formats that models are trained in; the peak of a card is that of the first it has facts of."""
+
+
+def peak_gflops(model: CardModel) -> int | None:
+    """What a card of `model` can do at most, in GFLOP/s; None: unknown."""
+    return next((peak for name in PEAK_FORMATS if (peak := model.flops_of(name))), None)
 
 
 class NodeKind(msgspec.Struct, frozen=True, cache_hash=True):

@@ -23,7 +23,7 @@ def pace_of(
     divided = any(placement.cards and not placement.whole for placement in placements)
     shared = divided and not offer.job.may_share  # in company its profile says what sharing costs
     reach = _reach(placements, nodes) if offer.linked else Reach.SINGLE
-    return speeds.speed(reach, shared) * _width_milli(offer.job, placements) // FULL_SPEED
+    return speeds.speed(reach, shared) * width_milli(offer.job, placements) // FULL_SPEED
 
 
 def company_milli(job: Job, there: Sequence[Job]) -> int:
@@ -59,7 +59,7 @@ def as_granted(job: Job, placements: Sequence[Placement]) -> Job:
     return job.sized(width_of(job, placements))
 
 
-def _width_milli(job: Job, placements: tuple[Placement, ...]) -> int:
+def width_milli(job: Job, placements: Sequence[Placement]) -> int:
     """By the speeds of an elastic job; a gang of fewer members than written is slower in proportion."""
     if job.elastic is not None:
         return job.elastic.speed(width_of(job, placements))

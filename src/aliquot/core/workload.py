@@ -34,6 +34,7 @@ class Offer(msgspec.Struct, frozen=True):
     patience_ms: int | None = None  # withdrawn after waiting this long; None: waits for ever
     busy_milli: int | None = None  # SM activity on each of its cards, milli of a whole card; None: unknown
     idle_after_ms: int | None = None  # of running: from then on it holds its cards and does nothing
+    gflops: int | None = None  # GFLOP/s of its model, on all its cards at full speed; None: not reported
     linked: bool = False  # its speed depends on the links between its cards
 
 

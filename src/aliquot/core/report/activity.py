@@ -11,16 +11,21 @@ from aliquot.core.grants import Placement
 from aliquot.core.ids import NodeId
 from aliquot.core.inventory import Node
 from aliquot.core.jobs import Job
-from aliquot.core.pace import as_granted, company_milli, pace_of, width_of
+from aliquot.core.pace import as_granted, company_milli, pace_of, width_milli, width_of
 from aliquot.core.speed import FULL_SPEED, Reach, SpeedTable
 from aliquot.core.workload import Offer
 
 
 class Activity(NamedTuple):
-    """`busy_milli` on each card, None where unknown. `slowed`: links or neighbours cost speed."""
+    """`busy_milli` on each card, None where unknown. `slowed`: links or neighbours cost speed.
+
+    `speed_milli`: of full speed at its first width. `beside_milli`: of the speed it would have there alone.
+    """
 
     busy_milli: int | None
     slowed: bool
+    speed_milli: int = FULL_SPEED
+    beside_milli: int = FULL_SPEED
 
 
 class Activities:
@@ -43,11 +48,13 @@ class Activities:
         else:
             divided = any(place.cards and not place.whole for place in placements)
             pace = self._alone[divided and not job.may_share]
-        pace = pace * company_milli(job, there) // FULL_SPEED
+        beside = company_milli(job, there)
+        pace = pace * beside // FULL_SPEED
         busy = offer.busy_milli
         if busy is not None:
             busy = busy * pace // FULL_SPEED
             if job.elastic is not None:
                 width, first = width_of(job, placements), job.elastic.widths[0]
                 busy = busy * job.elastic.speed(width) * first // (FULL_SPEED * max(1, width))
-        return Activity(busy, pace < FULL_SPEED)
+        speed = pace * width_milli(job, placements) // FULL_SPEED
+        return Activity(busy, pace < FULL_SPEED, speed, min(FULL_SPEED, beside))

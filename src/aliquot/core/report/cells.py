@@ -6,6 +6,7 @@ from array import array
 from typing import Final, NamedTuple
 
 from aliquot.core.jobs import Job
+from aliquot.core.report.gauges import Gauge
 from aliquot.core.report.machines import Share
 from aliquot.core.steps import Cause
 from aliquot.core.units import FULL
@@ -20,9 +21,9 @@ BANDS: Final = (CPU_ONLY, SHARED, "1", "2-4", "5-7", "8", "9+")
 
 COUNTS: Final = (
     "attempts", "cancelled", "evicted_again", "evicted_for_others", "failed", "finish_met", "finish_missed",
-    "finished", "held", "lost", "lost_work", "moved", "over_held", "passed", "placed", "refused", "resized",
-    "restart", "scattered", "slowed", "start_met", "start_missed", "started", "submitted", "together",
-    "unready", "withdrawn",
+    "finished", "held", "hindered", "lost", "lost_work", "moved", "over_held", "passed", "placed", "refused",
+    "resized", "restart", "scattered", "short", "slowed", "start_met", "start_missed", "started", "submitted",
+    "together", "unready", "withdrawn",
 )  # fmt: skip  # one list, not one name a line
 """What a cell counts. `held`, `unready`, `restart` and `lost_work` are in milli-card ms; see `toll`."""
 
@@ -38,8 +39,8 @@ class ClassKey(NamedTuple):
 class Cell:
     """All jobs of one class: counts, what they hold, and the times of those that started and finished."""
 
-    __slots__ = (*COUNTS, "evicted", "key", "recoveries", "rhos", "runs", "share", "turnarounds", "waits",
-                 "waits_again")  # fmt: skip  # one list, not one name a line
+    __slots__ = (*COUNTS, "evicted", "gflops", "key", "lag", "peak", "recoveries", "rhos", "runs", "share",
+                 "turnarounds", "waits", "waits_again")  # fmt: skip  # one list, not one name a line
 
     submitted: int
     placed: int
@@ -59,6 +60,8 @@ class Cell:
     lost_work: int  # of it: done again later, since it was after the last checkpoint
     evicted_again: int  # jobs evicted more than once
     evicted_for_others: int  # evictions for a job of another queue
+    hindered: int  # jobs that ran slower at some time for their neighbours on a card
+    short: int  # jobs that report their throughput and ran below it at some time
     slowed: int  # jobs that ran below full speed at some time
     together: int  # jobs that shared their whole cards with others at some time
     over_held: int  # jobs that held cards of which they had asked for less than half
@@ -74,6 +77,8 @@ class Cell:
             setattr(self, name, 0)
         self.key = key
         self.share = Share(at)
+        self.gflops, self.peak = Gauge(at), Gauge(at)  # of jobs that report, what they do, and could do
+        self.lag = Gauge(at)  # milli-cards' worth of speed that neighbours on whole cards cost
         self.evicted: dict[Cause, int] = {}
         self.waits = array("q")  # first start - submission, ms, of every job that started
         self.waits_again = array("q")  # from each eviction or loss to the next start

@@ -193,6 +193,11 @@ class Claims:
                 readings.append(QueueReading(name, inner, stated, below, claims))
         return tuple(readings)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The queues that jobs name."""
+        return tuple(self._names)
+
     def overpromised_ms(self, at: int) -> int | None:
         """For how long up to `at` the pool had less than its queues' nominals; None without quotas."""
         self._freshen(at)

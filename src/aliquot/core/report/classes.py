@@ -31,6 +31,8 @@ class ClassScore(msgspec.Struct, frozen=True):
     allocated_card_hours: float
     utilisation_allocated: float | None
     goodput: float | None
+    mfu: float | None
+    neighbour_card_hours: float  # worth of speed that neighbours on shared cards cost
     wait_mean_ms: float | None
     wait_p50_ms: int | None
     wait_p95_ms: int | None
@@ -76,6 +78,8 @@ def score_class(name: str, cells: Sequence[CellReading]) -> ClassScore:
         allocated_card_hours=booked / (FULL * HOUR_MS),
         utilisation_allocated=ratio(total(cells, "busy_milli"), booked - total(cells, "dark_milli")),
         goodput=goodput(cells),
+        mfu=mfu(cells),
+        neighbour_card_hours=total(cells, "lag") / (FULL * HOUR_MS),
         wait_mean_ms=mean(waits),
         wait_p50_ms=percentile(waits, 50),
         wait_p95_ms=percentile(waits, 95),
@@ -116,6 +120,11 @@ def goodput(cells: Sequence[CellReading]) -> float | None:
     useless = sum(cell.unready + cell.restart + cell.lost_work for cell in cells)
     held = total(cells, "held")
     return ratio(held - useless, held)
+
+
+def mfu(cells: Sequence[CellReading]) -> float | None:
+    """What models did of what the cards held for them could do at most; None where no job reports that."""
+    return ratio(total(cells, "gflops"), total(cells, "peak_gflops"))
 
 
 def unfair(cells: Sequence[CellReading]) -> float | None:

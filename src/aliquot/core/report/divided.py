@@ -50,6 +50,7 @@ class QueueScore(msgspec.Struct, frozen=True):
     got: float | None
     quotas: tuple[QuotaScore, ...] = ()
     overdrawn_ms: int | None = None
+    crowd_ms: int = 0  # its jobs waited or were slowed while nearly all cards were in use
 
 
 class Division(msgspec.Struct, frozen=True):
@@ -68,7 +69,7 @@ def divide(readings: Readings) -> Division:
     cells_of: dict[str, list[CellReading]] = {}
     for cell in readings.cells:
         cells_of.setdefault(cell.key.queue, []).append(cell)
-    queues = []
+    queues, crowds = [], dict(readings.crowds)
     for queue in readings.queues:
         cells = [cell for name in queue.names for cell in cells_of.get(name, ())]
         quotas = tuple(_quota(claim, length) for claim in queue.claims) if stated else ()
@@ -82,6 +83,7 @@ def divide(readings: Readings) -> Division:
                 got=got_of(queue),
                 quotas=quotas,
                 overdrawn_ms=max((quota.overdrawn_ms for quota in quotas), default=None),
+                crowd_ms=max((crowds.get(name, 0) for name in queue.names), default=0),
             )
         )
     leaves = [queue for queue in readings.queues if not queue.inner]

@@ -27,7 +27,7 @@ class Goal(Enum):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """One consequence. `unmeasured` says why there is no count, where there never is one here."""
+    """One consequence. `unmeasured` says why there is no count, where a run does not show it."""
 
     id: str
     goal: Goal
@@ -46,11 +46,15 @@ class FailureCount(msgspec.Struct, frozen=True):
 _NO_REPORTS: Final = Bilingual("no job reports its throughput", "没有作业上报吞吐量")
 _NO_MEMORY_NEWS: Final = Bilingual("no event tells of running out of memory", "没有事件报告显存不足")
 _NO_HEALTH: Final = Bilingual("no event ties a job's fault to its neighbours", "没有事件将故障与相邻作业关联")
-_NO_SPEEDS: Final = Bilingual("no speed of neighbours was observed", "没有观测到相邻作业的速度")
 
 FAILURES: Final = (
     Failure("slowed", Goal.PERFORMANCE, Bilingual("Jobs that ran below full speed", "未以全速运行过的作业")),
-    Failure("mfu", Goal.PERFORMANCE, Bilingual("Throughput lost, as MFU", "吞吐损失（MFU）"), _NO_REPORTS),
+    Failure(
+        "mfu",
+        Goal.PERFORMANCE,
+        Bilingual("Jobs below their own throughput (how far: MFU)", "未达自身吞吐量的作业（程度见 MFU）"),
+        _NO_REPORTS,
+    ),
     Failure(
         "out-of-memory",
         Goal.PERFORMANCE,
@@ -102,7 +106,11 @@ FAILURES: Final = (
         Bilingual("Faults spreading to other tenants", "故障波及其他租户"),
         _NO_HEALTH,
     ),
-    Failure("interference", Goal.STABILITY, Bilingual("Neighbour interference", "邻居干扰"), _NO_SPEEDS),
+    Failure(
+        "interference",
+        Goal.STABILITY,
+        Bilingual("Jobs slowed by neighbours on their cards", "被同卡邻居拖慢的作业"),
+    ),
 )
 
 FAILURE_OF: Final = {failure.id: failure for failure in FAILURES}
@@ -117,6 +125,7 @@ def count_failures(readings: Readings, division: Division) -> tuple[FailureCount
     )
     counts = {
         "slowed": total(cells, "slowed") if readings.speeds_known else None,
+        "mfu": total(cells, "short") if total(cells, "peak_gflops") else None,
         "over-held": total(cells, "over_held"),
         "scattered": total(cells, "scattered"),
         "queue-peak": readings.waiting.most,
@@ -126,6 +135,7 @@ def count_failures(readings: Readings, division: Division) -> tuple[FailureCount
         "taken-by-others": total(cells, "evicted_for_others"),
         "late": total(cells, "start_missed") + total(cells, "finish_missed"),
         "lost": total(cells, "lost"),
+        "interference": total(cells, "hindered") if readings.speeds_known else None,
         "evicted-again": total(cells, "evicted_again"),
     }
     return tuple(FailureCount(failure.id, failure.goal, counts.get(failure.id)) for failure in FAILURES)

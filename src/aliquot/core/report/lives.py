@@ -29,9 +29,9 @@ class Life:
 
     __slots__ = (
         "asked", "attempt", "cancelled", "cell", "contention", "edges", "evicted_for_others", "evicting",
-        "evictions", "granted_ms", "holds", "job", "lost", "milli", "moves", "over_held", "phase", "pieces",
-        "placed", "ready_ms", "resumed", "saved_ms", "scattered", "since_ms", "since_ready_ms", "slowed",
-        "started_ms", "ticket", "together", "waits_ms", "worked_ms",
+        "evictions", "gflops", "granted_ms", "hindered", "holds", "job", "lag", "lost", "milli", "moves",
+        "over_held", "peak", "phase", "pieces", "placed", "ready_ms", "resumed", "saved_ms", "scattered",
+        "since_ms", "since_ready_ms", "slowed", "started_ms", "ticket", "together", "waits_ms", "worked_ms",
     )  # fmt: skip  # one list, not one name a line
 
     def __init__(self, job: Job, cell: Cell) -> None:
@@ -59,7 +59,9 @@ class Life:
         self.evicted_for_others = False  # ... for a job of another queue
         self.evictions = 0
         self.moves = 0
-        self.slowed = self.over_held = self.scattered = self.together = False  # already counted
+        self.slowed = self.hindered = self.over_held = self.scattered = self.together = False  # counted
+        self.gflops = self.peak = 0  # what it does and what its cards can do, where both are known
+        self.lag = 0  # milli-cards' worth of speed that its neighbours cost it now
         self.ticket: Ticket | None = None  # what its queue is charged for now, or waits for
         self.holds: list[Hold] = []
         self.pieces: tuple[Piece, ...] = ()

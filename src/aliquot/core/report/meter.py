@@ -33,10 +33,10 @@ from aliquot.core.grants import Placement
 from aliquot.core.ids import JobId, NodeId
 from aliquot.core.inventory import Node
 from aliquot.core.lifecycle import News, Phase
-from aliquot.core.report.activity import Activities
 from aliquot.core.report.claims import Claims
-from aliquot.core.report.company import Company
 from aliquot.core.report.contention import Contention
+from aliquot.core.report.crowds import Crowds
+from aliquot.core.report.doing import Doing
 from aliquot.core.report.gauges import Sums, Totals
 from aliquot.core.report.inversions import Inversions
 from aliquot.core.report.lives import Life, Lives
@@ -80,8 +80,10 @@ class Meter:
         self._placements: dict[JobId, list[Placement]] = {}
         self._holding = 0  # jobs that hold something
         self._emptied: tuple[int, Totals] | None = None  # when nothing was held any more, and the sums then
-        self._company = Company()
-        self._activities = Activities(scenario.speeds, self._nodes)
+        self._crowds = Crowds(self.sums)
+        self._doing = Doing(
+            self._offers, scenario.speeds, self._nodes, self._placements, self.machines, self._crowds
+        )
 
     def see(self, event: Event) -> None:
         """Fold one event. A time that goes back (old news) is taken as the latest time seen.
@@ -96,6 +98,7 @@ class Meter:
         if fold is not None:
             fold(self, event, at)
             self._scatter.settle(at)
+            self._crowds.settle(at)
             if self._watcher is not None:
                 self._watcher.tick(at, self.sums)
 
@@ -118,6 +121,8 @@ class Meter:
             queues=self.claims.read(at),
             stated=self.claims.stated,
             overpromised_ms=self.claims.overpromised_ms(at),
+            crowd_ms=self._crowds.until(None, at),
+            crowds=tuple((name, self._crowds.until(name, at)) for name in self.claims.names),
             speeds_known=bool(self._offers),
         )
 
@@ -177,7 +182,7 @@ class Meter:
             return
         self._holding += 1
         if event.beside:
-            self._share(self._company.join(event, self._placements, self.lives), at)
+            self._share(self._doing.company.join(event, self._placements, self.lives), at)
         self.lives.grant(life, self._clock, event.placements)
         self._take(life, event.placements, at)
         life.cell.passed += self._inversions.passes(life.job)
@@ -196,6 +201,7 @@ class Meter:
                 life.cell.over_held += 1
         self._placements[life.job.id] = list(places)
         life.ticket = self.claims.hold(life.job, places, at)
+        self._doing.hold(life, at)
 
     def _resized(self, event: Resized, at: int) -> None:
         life = self.lives.open.get(event.job)
@@ -222,7 +228,7 @@ class Meter:
         self._take(life, places, at)
         self._scatter.stale = True
         if life.phase is Phase.RUNNING:
-            self._work(life, at)
+            self._doing.work(life, self.lives, at)
 
     def _moved(self, event: Moved, at: int) -> None:
         life = self.lives.open.get(event.job)
@@ -240,7 +246,7 @@ class Meter:
         self.machines.hold(hold, life.request_of(event.member, len(life.holds)), at)
         self._scatter.stale = True
         if life.phase is Phase.RUNNING:
-            self._work(life, at)
+            self._doing.work(life, self.lives, at)
 
     def _started(self, event: Started, at: int) -> None:
         self._turn(event.job, event.attempt, News.STARTED, at)
@@ -274,8 +280,8 @@ class Meter:
             self._scatter.stale = True
         elif after is Phase.RUNNING:
             self.lives.start_attempt(life, self._clock)
-            for each in (life, *self._company.others(life.job.id, self.lives)):
-                self._work(each, at)
+            for each in (life, *self._doing.company.others(life.job.id, self.lives)):
+                self._doing.work(each, self.lives, at)
         elif after is Phase.STOPPING:
             self._rest(life, at)
         else:
@@ -295,7 +301,8 @@ class Meter:
             self._watcher.over(life, after, at)
         if life.holds:
             life.holds = []
-            self._share(self._company.leave(life.job.id, self._placements, self.lives), at)
+            self._doing.hold(life, at)
+            self._share(self._doing.company.leave(life.job.id, self._placements, self.lives), at)
             del self._placements[life.job.id]
             self._scatter.stale = True
             self._contention.ask(-life.asked, at)
@@ -318,27 +325,9 @@ class Meter:
             freed.ready_ms = self._clock
             self._ready(freed, at)
 
-    def _work(self, life: Life, at: int) -> None:
-        """What the cards of a job do from now on, at the speed of where it runs."""
-        offer = self._offers.get(life.job.id)
-        busy = None
-        if offer is not None:
-            there = self._company.workers(life.job, self.lives)
-            busy, slowed = self._activities.look(offer, self._placements[life.job.id], there)
-            if slowed and not life.slowed:
-                life.slowed = True
-                life.cell.slowed += 1
-        for hold in life.holds:
-            if hold.cards:
-                self.machines.busy(hold, busy, at)
-
     def _rest(self, life: Life, at: int) -> None:
         self.lives.stop(life, self._clock)
-        for hold in life.holds:
-            if hold.busy != 0:
-                self.machines.busy(hold, 0, at)
-        for other in self._company.others(life.job.id, self.lives):
-            self._work(other, at)
+        self._doing.rest(life, self.lives, at)
 
     def _enter(self, life: Life, at: int) -> None:
         """A job waits; unless it waits for other jobs, for nothing but its turn and room."""
@@ -354,6 +343,7 @@ class Meter:
             life.contention = self._contention.until(at)
         life.since_ready_ms = at
         life.ticket = self.claims.want(life.job, at)
+        self._crowds.press(life.job.queue, 1, at)
         self._inversions.enter(life.job)
         self._scatter.count(life.pieces, 1)
 
@@ -365,6 +355,7 @@ class Meter:
         self.claims.drop(life.ticket, at)
         life.ticket = None
         self._contention.ask(-life.asked, at)
+        self._crowds.press(life.job.queue, -1, at)
         self._inversions.leave(life.job)
         self._scatter.count(life.pieces, -1)
         if life.is_scattered(at):

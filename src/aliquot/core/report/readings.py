@@ -68,6 +68,8 @@ class CellReading(msgspec.Struct, frozen=True):
     resized: int
     evicted_again: int
     evicted_for_others: int
+    hindered: int
+    short: int
     slowed: int
     together: int
     over_held: int
@@ -86,6 +88,9 @@ class CellReading(msgspec.Struct, frozen=True):
     booked_milli: int
     busy_milli: int
     dark_milli: int
+    gflops: int  # x ms: of jobs that report, what they did
+    peak_gflops: int  # x ms: and what the cards they held could do at most
+    lag: int  # milli-card ms' worth of speed that neighbours cost
     waits: tuple[int, ...]
     waits_again: tuple[int, ...]
     recoveries: tuple[int, ...]
@@ -105,6 +110,8 @@ class Readings(msgspec.Struct, frozen=True):
     queues: tuple[QueueReading, ...] = ()
     stated: bool = False  # whether any queue has a quota
     overpromised_ms: int | None = None  # the pool had less than the nominals below it; None: there are none
+    crowd_ms: int = 0  # nearly all cards in use for a while, and jobs waiting or slowed meanwhile
+    crowds: tuple[tuple[str, int], ...] = ()  # the same by the queue of the jobs
     speeds_known: bool = True  # whether the speed of jobs where they run is known
 
 
@@ -119,6 +126,9 @@ def read_cell(cell: Cell, at: int, more: Mapping[str, int]) -> CellReading:
         booked_milli=share.booked.until(at),
         busy_milli=share.busy.until(at),
         dark_milli=share.dark.until(at),
+        gflops=cell.gflops.until(at),
+        peak_gflops=cell.peak.until(at),
+        lag=cell.lag.until(at),
         waits=tuple(cell.waits),
         waits_again=tuple(cell.waits_again),
         recoveries=tuple(cell.recoveries),

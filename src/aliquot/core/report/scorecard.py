@@ -20,6 +20,7 @@ from aliquot.core.report.classes import (
     PerClass,
     goodput,
     merged,
+    mfu,
     per_class,
     slowdown,
     total,
@@ -109,7 +110,9 @@ class Scorecard(msgspec.Struct, frozen=True):
     overdrawn_ms: int | None  # the longest that a queue used more than it may; None without quotas
     overpromised_ms: int | None  # how long the pool had less than the nominals add up to
     goodput: float | None
-    mfu: float | None  # no job reports its throughput yet
+    mfu: float | None  # None: no job reports its throughput, or the peak of its cards is not known
+    crowd_ms: int  # nearly all cards in use for ten minutes or more, and jobs waiting or slowed meanwhile
+    neighbour_card_hours: float | None  # worth of speed that neighbours on shared cards cost; None: unknown
     evicted: int
     evicted_by_cause: dict[str, int]
     evicted_again: int
@@ -143,6 +146,10 @@ def score(
         **_times(readings),
         **_fairness(readings.cells, division),
         "overpromised_ms": readings.overpromised_ms,
+        "crowd_ms": readings.crowd_ms,
+        "neighbour_card_hours": total(readings.cells, "lag") / (FULL * HOUR_MS)
+        if readings.speeds_known
+        else None,
         **_stops(readings.cells),
         **_counts(readings.cells),
         "fragmentation": fragmentation,
@@ -243,7 +250,7 @@ def _stops(cells: Sequence[CellReading]) -> Parts:
     minutes = FULL * MINUTE_MS
     return {
         "goodput": goodput(cells),
-        "mfu": None,
+        "mfu": mfu(cells),
         "evicted": sum(causes.values()),
         "evicted_by_cause": {cause: count for cause, count in causes.items() if count},
         "evicted_again": total(cells, "evicted_again"),

@@ -69,6 +69,8 @@ def queue_table(results: Sequence[RunResult]) -> Table | None:
     stated = any(queue.quotas for run in runs for queue in run.scorecard.queues)
     heads = ["Jobs", "Wait, mean", "p95", "longest", "Slowdown", "Card-h"]
     heads += ["Quota met", "Borrowed"] if stated else ["Of its part"]
+    crowded, known = _is_crowded(runs), _has_throughput(runs)
+    heads += [*(["Crowded"] if crowded else []), *(["MFU"] if known else [])]
     table = _by_run("Queue", [*heads, "Evicted"], runs)
     for name in names:
         for at, run in enumerate(runs):
@@ -82,9 +84,19 @@ def queue_table(results: Sequence[RunResult]) -> Table | None:
                 *_waits(queue.scores),
                 f"{queue.scores.allocated_card_hours:,.1f}",
                 *(format_value(part, Unit.SHARE).en for part in parts),
+                *([format_value(queue.crowd_ms, Unit.MS).en] if crowded else []),
+                *([format_value(queue.scores.mfu, Unit.SHARE).en] if known else []),
                 str(queue.scores.evicted),
             )
     return table
+
+
+def _is_crowded(runs: Sequence[RunResult]) -> bool:
+    return any(queue.crowd_ms for run in runs for queue in run.scorecard.queues)
+
+
+def _has_throughput(runs: Sequence[RunResult]) -> bool:
+    return any(queue.scores.mfu is not None for run in runs for queue in run.scorecard.queues)
 
 
 def band_table(results: Sequence[RunResult]) -> Table | None:
@@ -113,7 +125,8 @@ def failure_lines(results: Sequence[RunResult]) -> Iterator[str]:
         ]
         if counts:
             yield f"Counted under {group[0].name}: {'; '.join(counts)}."
-    gaps = [failure.title.en for failure in FAILURES if failure.unmeasured]
+    known = {found.id for result in results for found in result.scorecard.failures if found.count is not None}
+    gaps = [failure.title.en for failure in FAILURES if failure.unmeasured and failure.id not in known]
     yield f"Not measured: {', '.join(gaps)}."
 
 

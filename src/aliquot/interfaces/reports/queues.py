@@ -106,10 +106,12 @@ def _amount(resource: str, value: float | None) -> Bilingual:
 
 
 def _failure_row(failure: Failure, runs: Sequence[RunResult]) -> str:
-    why = tag("small", both(failure.unmeasured)) if failure.unmeasured is not None else ""
-    cells = []
-    for run in runs:
-        count = next(found.count for found in run.scorecard.failures if found.id == failure.id)
+    cells, counts = (
+        [],
+        [next(found.count for found in run.scorecard.failures if found.id == failure.id) for run in runs],
+    )
+    why = tag("small", both(failure.unmeasured)) if failure.unmeasured is not None and None in counts else ""
+    for count in counts:
         said = text("not-measured") if count is None else format_value(count, Unit.COUNT)
         cells.append(tag("td", both(said)))
     return tag("tr", tag("th", both(failure.title), why, scope="row"), *cells)
