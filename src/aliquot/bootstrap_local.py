@@ -307,7 +307,7 @@ def _make_launcher(
         cgroups=cgroups,
         exports=lambda held, placement, payload: [pair for one in exports for pair in one(payload)],
         keep=keep,
-        exclusive=eyes.exclusive,
+        refusal=eyes.refusal,
     )
     return launcher, notes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from aliquot.core.health import Process, Reading
-from aliquot.core.ids import JobId, NodeId, SiteId
+from aliquot.core.ids import CardId, JobId, NodeId, SiteId
 from aliquot.core.inventory import CardModel
 from aliquot.drivers.eyes import CardEyes
 from aliquot.drivers.nvml import Found
@@ -64,3 +64,20 @@ def test_modes_are_noticed_while_another_card_is_lost(models: dict[str, CardMode
     inventory.set_compute_mode(shut, ComputeMode.DEFAULT, ComputeMode.PROHIBITED)
     assert [reading.card for reading in eyes.look(0) if reading.lost] == [lost]
     assert list(eyes.unusable()) == [shut]
+
+
+def test_who_may_be_started_on_cards_as_they_are(models: dict[str, CardModel]) -> None:
+    """I7: an id that names nothing now is given to nobody; a card for one process is given to one job."""
+    inventory, eyes, found = made(models)
+    good, own, lost = (card.uuid for card in found.cards[:3])
+    inventory.set_compute_mode(own, ComputeMode.DEFAULT, ComputeMode.EXCLUSIVE_PROCESS)
+    inventory.lose(lost)
+    eyes.look(0)
+    assert eyes.refusal([good, own], []) == ""
+    assert eyes.refusal([good, own], [good]) == ""
+    assert eyes.refusal([good, own], [own]) == f"{own} lets in one process only, and another job has it"
+    assert eyes.refusal([good, lost], []) == f"{lost} is not there"
+    assert eyes.refusal([CardId("GPU-swapped")], []) == "GPU-swapped is not there"
+    inventory.find_again(lost)
+    eyes.look(0)
+    assert eyes.refusal([good, lost], []) == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 import msgspec
@@ -67,6 +67,17 @@ class CardEyes:
     def exclusive(self) -> Sequence[CardId]:
         """Those that let in one process."""
         return [card.uuid for card in self._found.cards if card.compute_mode in _EXCLUSIVE]
+
+    def refusal(self, cards: Collection[CardId], taken: Collection[CardId]) -> str:
+        """Why nobody can be started on `cards`, of which others have `taken`, as last seen; "" where he can.
+
+        From any thread.
+        """
+        there = frozenset(_uuids(self._found)) - self._lost
+        if gone := [card for card in cards if card not in there]:
+            return f"{min(gone)} is not there"  # an id that names nothing is given to nobody
+        shut = set(taken).intersection(self.exclusive()) if taken else ()
+        return f"{min(shut)} lets in one process only, and another job has it" if shut else ""
 
     def _reading(self, sample: CardSample) -> Reading:
         processes = None

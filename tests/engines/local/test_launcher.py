@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from aliquot.core.events import Ended, Outcome, StartRefused, Stopping
+from aliquot.core import commit
+from aliquot.core.events import Ended, NodeJoined, Outcome, StartRefused, Stopping
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.engines.local.nursery import await_end
 from aliquot.engines.local.payload import Output, Stop
 from aliquot.engines.local.ports import free_port
-from tests.support.build import a_placement, a_request
+from tests.support.build import a_node, a_placement, a_request
+from tests.support.first_fit import first_fit
 from tests.support.local import Site, wait_for
 
 OK, FAILED, LOST = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST
@@ -193,7 +195,7 @@ def test_an_evicted_job_is_warned_has_its_grace_and_goes_back_to_its_queue(site:
 
 def test_a_second_job_on_a_card_that_lets_in_one_process_is_refused(site: Site) -> None:
     card = site.nodes[0].cards[0].uuid
-    site.launcher._exclusive = lambda: (card,)
+    site.launcher._refusal = lambda cards, taken: f"{card} is another's" if card in taken else ""
     half = a_request(1, memory=1000)
     site.submit("first", "sleep 60", half).until_running("first")
     place = site.world.grants[JobId("first")][0].placement
@@ -202,8 +204,28 @@ def test_a_second_job_on_a_card_that_lets_in_one_process_is_refused(site: Site) 
     site.cluster.observe()
     site.cluster.carry_out([Start(JobId("second"), 1, (place,))])
     (refused,) = [event for event in site.cluster.observe() if isinstance(event, StartRefused)]
-    assert "lets in one process only" in refused.reason
+    assert refused.reason == f"{card} is another's"
     site.cancel("first").until_over("first")
+
+
+def test_nobody_is_started_on_a_card_that_is_gone_since_it_was_granted(site: Site) -> None:
+    """I7: granted, then the service dies, a board is swapped, and the start is still owed: it is refused."""
+    site.turn()
+    first, *others = (card.uuid for card in site.nodes[0].cards)
+    site.submit("j", "echo $CUDA_VISIBLE_DEVICES")
+    site._record(site.cluster.observe())
+    frozen = site.world.freeze()
+    site._record(commit.check(first_fit(frozen, site.clock.now()), frozen, site.clock.now()).events)
+    assert site.world.grants[JobId("j")][0].placement.cards == (first,)
+    site.crash()
+    swapped = a_node("here", ["new", *others])
+    site.launcher._refusal = lambda cards, taken: f"{first} is not there" if first in cards else ""
+    site.cluster.tell(NodeJoined(0, swapped))
+    site.until_over("j")
+    assert site.outcomes("j") == [None, OK]
+    (refused,) = [event for event in site.told if isinstance(event, StartRefused)]
+    assert refused.reason == f"{first} is not there"
+    assert site.output("j", 2).strip() in {"new", *others}
 
 
 def test_a_gang_that_was_begun_in_part_when_the_service_died_is_begun_anew_as_a_whole(site: Site) -> None:

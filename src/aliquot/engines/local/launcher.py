@@ -31,6 +31,7 @@ from aliquot.engines.local.ports import free_port
 
 TICK_MS: Final = 20
 Keep = Callable[[JobId, int, Sequence[Ending | None]], None]
+Refusal = Callable[[Collection[CardId], Collection[CardId]], str]
 Exports = Callable[[GrantId, Placement, Payload], Sequence[tuple[str, str]]]
 
 
@@ -47,8 +48,8 @@ class Places(NamedTuple):
 
 class Launcher:
     """The attempts on this machine. `exports` adds to a member's environment, such as a driver's variables;
-    `keep` is given how an attempt went before that it is over is told. `exclusive`: cards that let in one
-    process only, so that a second job would fail on them; it is refused instead.
+    `keep` is given how an attempt went before that it is over is told. `refusal`: why nobody may start on
+    these cards as they are now, of which those are another job's too; "" where he may.
 
     `grounds`: what of the host a job is confined to; to be set before the first one.
     `say`: is told what a person should know.
@@ -63,12 +64,12 @@ class Launcher:
         cgroups: Cgroups | None = None,
         exports: Exports = lambda held, placement, payload: (),
         keep: Keep = lambda job, number, endings: None,
-        exclusive: Callable[[], Collection[CardId]] = lambda: (),
+        refusal: Refusal = lambda cards, taken: "",
     ) -> None:
         self.places, self.cgroups = places, cgroups
         self.say: Callable[[str], object] = lambda note: None
         self._now, self._payload_of, self._exports, self._keep = now, payload_of, exports, keep
-        self._exclusive = exclusive
+        self._refusal = refusal
         self.grounds = Grounds()
         self._live: dict[JobId, Attempt] = {}
         self._done: dict[JobId, int] = {}
@@ -124,11 +125,9 @@ class Launcher:
             self._told.append(Ended(self._now(), job, number, Outcome.FAILED))
             return
         cards = frozenset(card for placement in placements for card in placement.cards)
-        shut = cards & set(self._exclusive())
-        taken = shut & {card for other in self._live.values() for card in other.cards} if shut else shut
-        if taken:
+        taken = cards & {card for other in self._live.values() for card in other.cards}
+        if cards and (why := self._refusal(cards, taken)):
             self._done[job] = number
-            why = f"{min(taken)} lets in one process only, and another job has it"
             self._told.append(StartRefused(self._now(), job, number, why))
             return
         attempt = self._follow(job, number, len(placements), spared=spared)
