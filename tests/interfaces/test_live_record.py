@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import sqlite3
+import subprocess
 import time
 
 import pytest
 
+from aliquot.control.errors import UnavailableError
 from aliquot.core.events import JobCancelled
 from aliquot.core.ids import JobId
 from aliquot.engines.local.journal import SqliteJournal
+from tests.engines.local.test_full_disk import small_disk
 from tests.engines.local.test_journal_damage import change, make_unreadable
 from tests.support.command import aliquot, complaint
 from tests.support.local import wait_for
@@ -102,3 +106,33 @@ def test_a_wall_clock_that_was_set_back_between_two_services_sets_no_time_back()
         assert ahead <= detail.attempts[0].granted_ms <= (detail.job.over_ms or 0) < ahead + HOUR_MS
         assert service.client.job(before).job.phase == "succeeded"
         wait_for(lambda: {card.free_compute_milli for card in service.client.gpus()} == {1000}, "the cards")
+
+
+def test_a_disk_that_fails_under_a_running_service_ends_it_in_one_line_and_no_job() -> None:
+    with LiveService() as service:
+        job = service.submit("sleep 60")
+        service.until_running(job)
+        assert service.process is not None
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (8192, 8192))
+        with pytest.raises(UnavailableError):
+            service.submit("true")
+        said, _ = service.process.communicate(timeout=20)
+        assert service.process.returncode == 2
+        last = said.splitlines()[-1]
+        assert last.startswith("aliquot: error: the service stopped: ")
+        assert "disk I/O error; the journal is closed until the service is restarted" in last
+        assert "Traceback" not in said
+        service.start()
+        assert [one.id for one in service.client.jobs()] == [job], "what was not acknowledged is not there"
+        assert service.client.job(job).attempts[-1].number == 1
+        assert service.client.job(job).job.phase == "running"
+        service.client.cancel(job)
+
+
+def test_a_state_on_a_disk_that_may_only_be_read_is_named_in_one_line() -> None:
+    with LiveService() as service, small_disk(service.folder / "disk", 4) as disk:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        for state in (disk, disk / "new"):
+            said = complaint(aliquot("up", "--simulate", "l40s-4", "--state", state))
+            assert str(disk) in said
+            assert "Read-only file system" in said
