@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aliquot.core.placement.cells import I64, Cells, Request
+from aliquot.core.placement.cells import I32, I64, Cells, Request
 from aliquot.core.placement.kernels.jit import compiled
 from aliquot.core.placement.stays import Clock, Stays
 
@@ -17,40 +17,36 @@ FAR_OFF = 2**50  # what is later is not multiplied by a thousand
 
 
 @compiled
-def expected(stays: Stays, clock: Clock, row: int, slot: int) -> int:
-    """When a stay is expected to be over."""
-    end = int(stays.end[row, slot])
-    since = int(stays.since[row, slot])
+def expected(end: int, since: int, now: int, least: int, again: int) -> int:
+    """When a stay is expected to be over. Numbers, not `Stays`: arrays are dear to hand on in a loop."""
     if since < 0:
-        return max(clock.now + 1, end)
-    if end > clock.now:
+        return max(now + 1, end)
+    if end > now:
         return end
-    return clock.now + clock.least_ms + (clock.now - since) * clock.again_milli // 1000
+    return now + least + (now - since) * again // 1000
 
 
 @compiled
-def fits_card(cells: Cells, request: Request, left: I64, kind: int, card: int) -> bool:
-    """Whether a card with `left` [c, DIMS] has room. A whole one may be without bandwidth of its own."""
-    if request.whole:
-        return bool(left[card, 0] >= 1000 and left[card, 1] >= cells.full[kind, card, 1])
-    for dim in range(left.shape[1]):  # noqa: SIM110 - numba compiles loops, not generators
-        if left[card, dim] < request.ask[kind, dim]:
-            return False
-    return True
-
-
-@compiled
-def lasting(stays: Stays, clock: Clock, row: int, slot: int, at: int) -> int:
+def lasting(end: int, since: int, now: int, least: int, again: int, at: int) -> int:
     """The last moment of asking at which a stay is still expected to be over by `at`, as it is now."""
-    end = int(stays.end[row, slot])
-    since = int(stays.since[row, slot])
     if since < 0:
         return at - 1
     if at > FAR_OFF:
-        return clock.now
+        return now
     # now + least + (now - since) * again / 1000 <= at, for whoever has outrun his end by then
-    late = (1000 * (at - clock.least_ms) + since * clock.again_milli) // (1000 + clock.again_milli)
-    return max(late, end - 1) if end > clock.now else late
+    late = (1000 * (at - least) + since * again) // (1000 + again)
+    return max(late, end - 1) if end > now else late
+
+
+@compiled
+def fits_card(left: I64, card: int, whole: bool, full: int, ask: I32) -> bool:
+    """Whether a card with `left` [c, DIMS] has room. A whole one may be without bandwidth of its own."""
+    if whole:
+        return bool(left[card, 0] >= 1000 and left[card, 1] >= full)
+    for dim in range(left.shape[1]):  # noqa: SIM110 - numba compiles loops, not generators
+        if left[card, dim] < ask[dim]:
+            return False
+    return True
 
 
 @compiled
@@ -62,11 +58,14 @@ def first_moments(
     `clock.far` where there is none before that. `until`: till which moment of asking that stays so, if
     nothing is booked there and nobody comes or goes (where it is the moment of asking itself: that it is).
     """
-    slots = stays.end.shape[1]
-    cards = cells.left.shape[1]
-    times = np.zeros(slots, np.int64)
-    order = np.zeros(slots, np.int64)
-    left = np.zeros((cards, cells.left.shape[2]), np.int64)
+    ends, begun, masks, vectors = stays.end, stays.since, stays.mask, stays.vector
+    now, least, again = clock.now, clock.least_ms, clock.again_milli
+    whole, wanted = request.whole, request.cards
+    cards, dims = cells.left.shape[1], cells.left.shape[2]
+    times = np.zeros(ends.shape[1], np.int64)
+    order = np.zeros(ends.shape[1], np.int64)
+    left = np.zeros((cards, dims), np.int64)
+    fits = np.zeros(cards, np.bool_)
     for row in rows:
         out[row] = clock.far
         until[row] = FOREVER
@@ -77,11 +76,12 @@ def first_moments(
         able = 0
         for card in range(cards):
             able += (allowed >> card) & 1
-        if request.cards > able:
+        if wanted > able:
             continue
+        ask = request.ask[kind]
         count = stays.used[row]
         for slot in range(count):
-            when = expected(stays, clock, row, slot)
+            when = expected(ends[row, slot], begun[row, slot], now, least, again)
             at = slot
             while at > 0 and times[at - 1] > when:
                 times[at] = times[at - 1]
@@ -93,10 +93,11 @@ def first_moments(
         room = cells.host[row]
         free = 0
         for card in range(cards):
-            for dim in range(left.shape[1]):
+            for dim in range(dims):
                 left[card, dim] = cells.left[row, card, dim]
-            if (allowed >> card) & 1 and fits_card(cells, request, left, kind, card):
-                free += 1
+            usable = (allowed >> card) & 1
+            fits[card] = usable and fits_card(left, card, whole, cells.full[kind, card, 1], ask)
+            free += fits[card]
         at = 0
         moment = clock.begin
         while True:
@@ -104,21 +105,22 @@ def first_moments(
                 slot = order[at]
                 cpu += stays.cpu[row, slot]
                 room += stays.host[row, slot]
-                held = stays.mask[row, slot]
+                held = masks[row, slot]
                 for card in range(cards):
                     if (held >> card) & 1:
+                        for dim in range(dims):
+                            left[card, dim] += vectors[row, slot, dim]
                         usable = (allowed >> card) & 1
-                        if usable and fits_card(cells, request, left, kind, card):
-                            free -= 1
-                        for dim in range(left.shape[1]):
-                            left[card, dim] += stays.vector[row, slot, dim]
-                        if usable and fits_card(cells, request, left, kind, card):
-                            free += 1
+                        if usable and not fits[card]:
+                            fits[card] = fits_card(left, card, whole, cells.full[kind, card, 1], ask)
+                            free += fits[card]
                 at += 1
-            if free >= request.cards and cpu >= request.cpu and room >= request.host:
+            if free >= wanted and cpu >= request.cpu and room >= request.host:
                 out[row] = moment
                 for before in range(at):
-                    until[row] = min(until[row], lasting(stays, clock, row, order[before], moment))
+                    slot = order[before]
+                    last = lasting(ends[row, slot], begun[row, slot], now, least, again, moment)
+                    until[row] = min(until[row], last)
                 break
             if at == count:
                 break
