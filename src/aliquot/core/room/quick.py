@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aliquot.core.placement.cells import I64
-from aliquot.core.room.kernels.clear import Asked, People, clear_row
+from aliquot.core.room.kernels.clear import People, clear_row
 from aliquot.core.room.kernels.law import UNSURE
 from aliquot.core.room.law import no_law, no_side, side_of
 from aliquot.core.room.vacancy import Wish
@@ -43,7 +43,7 @@ class Quick:
         )
         self._total: I64 = np.zeros((1, 1), np.int64)
         self._version = -1
-        self._asked: dict[tuple[object, int], Asked] = {}
+        self._asked: dict[tuple[object, int], I64] = {}
         self._out: I64 = np.zeros(64, np.int64)
 
     def shut(self, at: int, *, is_open: bool = False) -> None:
@@ -77,17 +77,15 @@ class Quick:
             return None
         return tuple(self._out[: max(0, count)].tolist()), allowed == 0
 
-    def _shapes(self, wish: Wish, kind: int) -> Asked:
+    def _shapes(self, wish: Wish, kind: int) -> I64:
         key = (wish.shapes, kind)
         found = self._asked.get(key)
         if found is None:
-            shapes, there = wish.shapes, kind >= 0
-            found = self._asked[key] = Asked(
-                np.array([shape.cpu for shape in shapes], np.int64),
-                np.array([shape.host for shape in shapes], np.int64),
-                np.array([shape.cards for shape in shapes], np.int64),
-                np.array([shape.whole for shape in shapes], np.bool_),
-                np.array([shape.eligible[kind] if there else 0 for shape in shapes], np.int64),
-                np.array([shape.ask[kind] if there else (0, 0, 0) for shape in shapes], np.int64),
-            )
+            rows = [
+                (shape.cpu, shape.host, shape.cards, shape.whole, shape.eligible[kind], *shape.ask[kind])
+                if kind >= 0
+                else (shape.cpu, shape.host, shape.cards, shape.whole, 0, 0, 0, 0)
+                for shape in wish.shapes
+            ]
+            found = self._asked[key] = np.array(rows, np.int64)
         return found

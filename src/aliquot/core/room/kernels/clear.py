@@ -1,4 +1,7 @@
-"""`Ground.clear_one` in numbers: the cheapest set on one row, in the same order and with the same bounds."""
+"""`Ground.clear_one` in numbers: the cheapest set on one row, in the same order and with the same bounds.
+
+Inner loops are handed single arrays: to hand on a tuple of arrays costs more than what is done with them.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,13 @@ NONE = -1
 """No set will do; `law.UNSURE` where it has to be worked out the long way."""
 
 
-class Asked(NamedTuple):
-    """The shapes that may stand for one member, on the kind of the row: [shapes] and [shapes, 3]."""
+WANTS_CPU, WANTS_HOST, WANTS_CARDS, WANTS_WHOLE, ELIGIBLE, ASKS = range(6)
+"""Columns of what is asked: [shapes, 8], the shapes that may stand for one member, on the kind of the row.
+The last three, from ASKS on, are what it takes of a card.
+"""
 
-    cpu: I64
-    host: I64
-    cards: I64
-    whole: Bool
-    eligible: I64
-    ask: I64
+_COST, _RANK, _HELD, _AT, _LATE, _HERE = range(6)
+"""Columns of those who may be stopped here: cost, rank, cards in all, submitted (ms, number), cards here."""
 
 
 class People(NamedTuple):
@@ -47,7 +48,7 @@ class People(NamedTuple):
 def clear_row(
     bare: I64,
     left: I32,
-    asked: Asked,
+    asked: I64,
     lines: I64,
     people: People,
     members: int,
@@ -64,7 +65,7 @@ def clear_row(
     room, cards = bare.copy(), left.astype(np.int64)
     count = lines.shape[0]
     first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    who, here = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    who, one_of = np.zeros(count, np.int64), np.zeros((count, 6), np.int64)
     n, at = 0, 0
     while at < count:
         one, end, held = lines[at, TENANT], at, 0
@@ -74,12 +75,15 @@ def clear_row(
         if people.open[one]:
             if people.columns[PARTED, one] > 0:
                 return UNSURE, NODES
-            first[n], last[n], who[n], here[n] = at, end, one, max(held, 1)
+            first[n], last[n], who[n] = at, end, one
+            one_of[n, _COST], one_of[n, _RANK] = people.cost[one], people.rank[one]
+            one_of[n, _HELD], one_of[n, _HERE] = people.columns[CARDS, one], max(held, 1)
+            one_of[n, _AT], one_of[n, _LATE] = people.columns[AT_MS, one], people.columns[SEQ, one]
             n += 1
         at = end
     lack = _lacking(room, cards, asked, members)
     order = np.arange(n)
-    if not _sort(order, who, here, people, lack):
+    if not _sort(order, one_of, lack):
         return UNSURE, NODES
 
     # in order until they fit
@@ -106,22 +110,22 @@ def clear_row(
     needed = _fill_back(room, cards, asked, members, lines, first, last, best, size)
     for place in range(needed):
         _shift(room, cards, lines, first[best[place]], last[best[place]], -1)
-    worst = people.rank[who[best[0]]]
+    worst = one_of[best[0], _RANK]
     for place in range(needed):
-        worst = max(worst, people.rank[who[best[place]]])
+        worst = max(worst, one_of[best[place], _RANK])
     pool = np.zeros(n, np.int64)
     width = 0
     for place in range(n):
-        if people.rank[who[order[place]]] <= worst:
+        if one_of[order[place], _RANK] <= worst:
             pool[width] = order[place]
             width += 1
     allowed = NODES
     if width > needed:
         each = np.zeros(width, np.int64)
         for place in range(width):
-            each[place] = people.cost[who[pool[place]]] * PARTS // here[pool[place]]
+            each[place] = one_of[pool[place], _COST] * PARTS // one_of[pool[place], _HERE]
         pool = pool[:width][np.argsort(each, kind="mergesort")]
-        cost, beyond = _price(best, needed, who, people, lack)
+        cost, beyond = _price(best, needed, one_of, lack)
         key = (cost // ALIKE_MS, needed, beyond, cost)
         # what `Branch` does: with one and without it, from each partial set that could be better
         step = np.zeros(width + 1, np.int64)
@@ -142,7 +146,7 @@ def clear_row(
                             spared = spared and trial[other] != chosen[place]
                         if spared:
                             _shift(room, cards, lines, first[chosen[place]], last[chosen[place]], 1)
-                    cost, beyond = _price(trial, kept, who, people, lack)
+                    cost, beyond = _price(trial, kept, one_of, lack)
                     again = (cost // ALIKE_MS, kept, beyond, cost)
                     if again < key:
                         permitted = 1
@@ -162,9 +166,7 @@ def clear_row(
                 if depth == width:
                     depth -= 1
                     continue
-                if not _promises(
-                    room, cards, asked, members, pool, depth, size, costs[depth], who, here, people, key
-                ):
+                if not _promises(room, cards, asked, members, pool, depth, size, costs[depth], one_of, key):
                     depth -= 1
                     continue
                 one = pool[depth]
@@ -172,7 +174,7 @@ def clear_row(
                 chosen[size] = one
                 size += 1
                 step[depth] = 1
-                costs[depth + 1] = costs[depth] + people.cost[who[one]]
+                costs[depth + 1] = costs[depth] + one_of[one, _COST]
                 step[depth + 1] = 0
                 depth += 1
             elif step[depth] == 1:
@@ -200,19 +202,18 @@ def _bits(mask: int) -> int:
 
 
 @compiled
-def _sort(order: I64, who: I64, here: I64, people: People, lack: int) -> bool:
+def _sort(order: I64, one_of: I64, lack: int) -> bool:
     """By rank, by cost per card that is needed, the later first; False where two are equal in all that."""
     price = np.zeros(len(order), np.int64)
     for at in range(len(order)):
-        price[at] = people.cost[who[at]] * PARTS // min(lack, here[at])
+        price[at] = one_of[at, _COST] * PARTS // min(lack, one_of[at, _HERE])
     for at in range(1, len(order)):
         one = order[at]
-        a, place = who[one], at
+        place = at
         while place > 0:
             other = order[place - 1]
-            b = who[other]
-            less = (people.rank[a], price[one], -people.columns[AT_MS, a], -people.columns[SEQ, a])
-            more = (people.rank[b], price[other], -people.columns[AT_MS, b], -people.columns[SEQ, b])
+            less = (one_of[one, _RANK], price[one], -one_of[one, _AT], -one_of[one, _LATE])
+            more = (one_of[other, _RANK], price[other], -one_of[other, _AT], -one_of[other, _LATE])
             if less == more:
                 return False
             if less > more:
@@ -258,48 +259,46 @@ def _shift(room: I64, cards: I64, lines: I64, first: int, last: int, sign: int) 
 
 
 @compiled
-def _fits(room: I64, cards: I64, asked: Asked, members: int) -> bool:
+def _fits(room: I64, cards: I64, asked: I64, members: int) -> bool:
     found = False
-    for shape in range(asked.cpu.shape[0]):
+    for shape in range(asked.shape[0]):
         found = found or _count(room, cards, asked, shape, members) >= members
     return found
 
 
 @compiled
-def _count(room: I64, cards: I64, asked: Asked, shape: int, most: int) -> int:
-    if asked.eligible[shape] == 0:
+def _count(room: I64, cards: I64, asked: I64, shape: int, most: int) -> int:
+    if asked[shape, ELIGIBLE] == 0:
         return 0
-    if asked.cpu[shape]:
-        most = min(most, room[2] // asked.cpu[shape])
-    if asked.host[shape]:
-        most = min(most, room[3] // asked.host[shape])
-    wide = asked.cards[shape]
+    if asked[shape, WANTS_CPU]:
+        most = min(most, room[2] // asked[shape, WANTS_CPU])
+    if asked[shape, WANTS_HOST]:
+        most = min(most, room[3] // asked[shape, WANTS_HOST])
+    wide = asked[shape, WANTS_CARDS]
     if most <= 0 or wide == 0:
         return max(0, most)
-    if asked.whole[shape]:
-        return min(most, int(_bits(asked.eligible[shape] & room[0] & room[1]) // wide))
-    slots = np.zeros(cards.shape[0], np.int64)
+    if asked[shape, WANTS_WHOLE]:
+        return min(most, int(_bits(asked[shape, ELIGIBLE] & room[0] & room[1]) // wide))
     total = 0
     for card in range(cards.shape[0]):
-        slots[card] = _slots(room, cards, asked, shape, card)
-        total += slots[card]
+        total += _slots(room, cards, asked, shape, card)
     for members in range(min(most, total // wide), 0, -1):
         places = 0
         for card in range(cards.shape[0]):
-            places += min(slots[card], members)
+            places += min(_slots(room, cards, asked, shape, card), members)
         if places >= members * wide:
             return members
     return 0
 
 
 @compiled
-def _slots(room: I64, cards: I64, asked: Asked, shape: int, card: int) -> int:
-    allowed = asked.eligible[shape] & room[0]
+def _slots(room: I64, cards: I64, asked: I64, shape: int, card: int) -> int:
+    allowed = asked[shape, ELIGIBLE] & room[0]
     if not allowed >> card & 1:
         return 0
     found, any_part = 0, False
     for part in range(3):
-        wanted = asked.ask[shape, part]
+        wanted = asked[shape, ASKS + part]
         if wanted:
             count = cards[card, part] // wanted
             found = min(found, count) if any_part else count
@@ -308,14 +307,14 @@ def _slots(room: I64, cards: I64, asked: Asked, shape: int, card: int) -> int:
 
 
 @compiled
-def _lacking(room: I64, cards: I64, asked: Asked, members: int) -> int:
+def _lacking(room: I64, cards: I64, asked: I64, members: int) -> int:
     least = 1 << 30
-    for shape in range(asked.cpu.shape[0]):
-        wide = asked.cards[shape]
+    for shape in range(asked.shape[0]):
+        wide = asked[shape, WANTS_CARDS]
         if wide == 0:
             lack = 0
-        elif asked.whole[shape]:
-            lack = wide * members - _bits(asked.eligible[shape] & room[0] & room[1])
+        elif asked[shape, WANTS_WHOLE]:
+            lack = wide * members - _bits(asked[shape, ELIGIBLE] & room[0] & room[1])
         else:
             lack = wide
             for card in range(cards.shape[0]):
@@ -329,7 +328,7 @@ def _lacking(room: I64, cards: I64, asked: Asked, members: int) -> int:
 def _fill_back(
     room: I64,
     cards: I64,
-    asked: Asked,
+    asked: I64,
     members: int,
     lines: I64,
     first: I64,
@@ -354,12 +353,12 @@ def _fill_back(
 
 
 @compiled
-def _price(chosen: I64, size: int, who: I64, people: People, lack: int) -> tuple[int, int]:
+def _price(chosen: I64, size: int, one_of: I64, lack: int) -> tuple[int, int]:
     """Cost, and cards cleared beyond need."""
     cost, held = 0, 0
     for at in range(size):
-        cost += people.cost[who[chosen[at]]]
-        held += people.columns[CARDS, who[chosen[at]]]
+        cost += one_of[chosen[at], _COST]
+        held += one_of[chosen[at], _HELD]
     return cost, max(0, held - lack)
 
 
@@ -367,27 +366,25 @@ def _price(chosen: I64, size: int, who: I64, people: People, lack: int) -> tuple
 def _promises(
     room: I64,
     cards: I64,
-    asked: Asked,
+    asked: I64,
     members: int,
     pool: I64,
     at: int,
     size: int,
     cost: int,
-    who: I64,
-    here: I64,
-    people: People,
+    one_of: I64,
     key: tuple[int, int, int, int],
 ) -> bool:
     """Whether a set that goes on from here could be better: cards at the least price that is left."""
     lack = _lacking(room, cards, asked, members)
     most = 1
     for place in range(at, len(pool)):
-        most = max(most, here[pool[place]])
+        most = max(most, one_of[pool[place], _HERE])
     jobs = size - (-lack // most)
     for place in range(at, len(pool)):
         one = pool[place]
-        used = min(lack, here[one])
-        cost += people.cost[who[one]] * used // here[one]
+        used = min(lack, one_of[one, _HERE])
+        cost += one_of[one, _COST] * used // one_of[one, _HERE]
         lack -= used
         if lack == 0:
             return (cost // ALIKE_MS, jobs, 0, cost) < key
