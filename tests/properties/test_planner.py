@@ -154,7 +154,7 @@ def test_reasons_always_add_up_to_the_nodes(random: Random, steps: int) -> None:
     seen = history.world.freeze()
     for key in seen.pending:
         wait = explain_wait(seen, history.how, key[3], history.memo, history.at)
-        if wait.gate in {Gate.FIT, Gate.NEVER, Gate.GANG, Gate.TOPOLOGY, Gate.FRAGMENTATION}:
+        if wait.gate in {Gate.FIT, Gate.NEVER, Gate.GANG, Gate.TOPOLOGY, Gate.FRAGMENTATION, Gate.RELEASE}:
             assert sum(reason.nodes for reason in wait.reasons) == seen.rows
             assert all(
                 reason.best is None or reason.need is None or reason.best < reason.need or reason.best >= 0

@@ -205,7 +205,7 @@ class History:
         self.record(JobSubmitted(self.at, job))
 
     def _cancel(self) -> None:
-        self.record(JobCancelled(self.at, self._some_job()))
+        self.record(JobCancelled(self.at, self._some_job(), at_once=self.at % 2 == 1))
 
     def _some_job(self) -> JobId:
         return JobId(self.random.choice([*sorted(self.world.jobs), f"j{self._names}", "never-heard-of"]))
