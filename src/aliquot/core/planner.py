@@ -16,6 +16,10 @@ A pass in numbers:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from aliquot.core.budget import has_stops
 from aliquot.core.gating import find_releasing, look_closer, with_own_gate
 from aliquot.core.ids import JobId
@@ -24,12 +28,13 @@ from aliquot.core.memo import Memo
 from aliquot.core.nearness import wait_for_nearness
 from aliquot.core.passing import Pass
 from aliquot.core.readiness import hold_back
-from aliquot.core.records import Frozen
+from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.restarting import with_restarts
 from aliquot.core.seating import largest_first
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk
 from aliquot.core.steps import Gate, Lack, Plan, Reason, Wait, Withdraw
+from aliquot.core.turns import TreeTurns, Turns, line_up
 from aliquot.core.windows import is_watched
 
 __all__ = ["Memo", "explain_wait", "plan"]
@@ -60,12 +65,16 @@ def explain_wait(
         if held is not None:
             return _as_wait(held)
         said = _said_of(job_id, plan(world, settings, now, memo, explained=job_id))
+        if said is not None and said.gate is Gate.ORDER:
+            return _behind(world, record, memo.standing.turns(world, settings, now), now)
+        if said is not None and said.gate is Gate.RELEASE and not said.others:
+            return replace(said, others=_ending_for(world, job_id))
         if said is not None and said.gate is not Gate.FIT:
             return with_own_gate(said)
         if said is None:  # not looked at: behind the first of a strict queue, or one like it had its answer
             turns = memo.standing.turns(world, settings, now)
             if turns.is_strict(record):
-                return Wait(job_id, Gate.ORDER)
+                return _behind(world, record, turns, now)
             lack = turns.flavour(record)
             if isinstance(lack, Lack):
                 return with_own_gate(Wait(job_id, Gate.QUOTA, lack=lack))
@@ -86,8 +95,23 @@ def explain_wait(
     near = wait_for_nearness(desk, job, None if said is None else said.until_ms)
     if near is not None:
         return near
-    kept = said is not None and said.gate is Gate.FIT
-    return Wait(job_id, Gate.RESERVATION if kept else Gate.ORDER)
+    if said is None or said.gate is not Gate.FIT:
+        return Wait(job_id, Gate.ORDER)
+    others = dict.fromkeys(kept.job for kept in world.kept if kept.job != job_id)
+    return Wait(job_id, Gate.RESERVATION, others=tuple(others))
+
+
+def _behind(world: Frozen, record: JobRecord, turns: Turns, now: int) -> Wait:
+    """The wait of a job behind the first of its strict queue that nothing but room or quota holds."""
+    before: Iterable[JobId] = line_up(turns) if not isinstance(turns, TreeTurns) else turns.queue_of(record)
+    first = next((job for job in before if hold_back(world.jobs[job], world, now) is None), record.job.id)
+    return Wait(record.job.id, Gate.ORDER, others=() if first == record.job.id else (first,))
+
+
+def _ending_for(world: Frozen, job_id: JobId) -> tuple[JobId, ...]:
+    """Who is being stopped for the job, or narrowed, and has not ended yet."""
+    ending = ((job, record.evicting or record.resizing) for job, record in sorted(world.jobs.items()))
+    return tuple(job for job, event in ending if event is not None and event.for_job == job_id)
 
 
 def _seat_all_that_fit(desk: Desk, job: Job) -> tuple[int, Request | None, tuple[Reason, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aliquot.core.jobs import Job
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
-from aliquot.core.steps import Gate, Wait, Withdraw
+from aliquot.core.steps import Gate, Short, Wait, Withdraw
 
 
 def hold_back(
@@ -23,7 +23,7 @@ def hold_back(
     if array is not None and array.width is not None:
         under_way = world.arrays.get(array.name, 0) + (started or {}).get(array.name, 0)
         if under_way >= array.width:
-            return Wait(job.id, Gate.ARRAY)
+            return Wait(job.id, Gate.ARRAY, short=Short("array", array.width, under_way))
     return None
 
 

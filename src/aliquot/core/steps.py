@@ -249,8 +249,8 @@ class Lack(msgspec.Struct, frozen=True):
 class Short(msgspec.Struct, frozen=True):
     """Of `what` a job needs `need` at once; the site has `have`, and at most `best` in one place.
 
-    "members" that find room; "cards" that are idle, by node; "compute" (1/1000 of a card) and "memory" (MiB)
-    of shared cards, by card.
+    "members" that find room; "array", of which `have` run and `need` may at once; "cards" that are idle, by
+    node; "compute" (1/1000 of a card) and "memory" (MiB) of shared cards, by card.
     """
 
     what: str
@@ -302,9 +302,10 @@ class Wait(msgspec.Struct, frozen=True):
     """`job` waits at `gate`. The reasons' counts add up to the number of nodes.
 
     A plan itself knows of the finer gates only QUOTA and FIT; `planner.explain_wait` tells BORROWING, GANG,
-    TOPOLOGY and FRAGMENTATION from them. `lack` for QUOTA and BORROWING, `short` for GANG and FRAGMENTATION;
-    `until_ms` when it is expected to start, where it has a reservation; `others` are the
-    jobs it waits for.
+    TOPOLOGY and FRAGMENTATION from them. `lack` for QUOTA and BORROWING, `short` for GANG, FRAGMENTATION and
+    ARRAY; `until_ms` when it is expected to start, where it has a reservation, and for BACKOFF when it is
+    tried again; `others` are the jobs it waits for: for ORDER the first of its queue, for RESERVATION those
+    for whom something is kept.
     """
 
     job: JobId

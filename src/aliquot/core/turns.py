@@ -12,7 +12,7 @@ from typing import Protocol
 from aliquot.core.budget import Budgets, sooner
 from aliquot.core.charging import Flavour
 from aliquot.core.ids import JobId
-from aliquot.core.queueing.order import Tier, Waiting, tier_of
+from aliquot.core.queueing.order import Tier, Waiting, place_in_queue, tier_of
 from aliquot.core.queueing.quota import available, fits, lacking_node
 from aliquot.core.queueing.tree import ROOT, UNBOUNDED
 from aliquot.core.queues import Discipline, quotas_of
@@ -377,6 +377,13 @@ class TreeTurns:
         leaf = self._lineup.jobs[record.job.id].leaf
         own = self.standing.tree.discipline[leaf]
         return self._strict if own is None else own is Discipline.STRICT
+
+    def queue_of(self, record: JobRecord) -> list[JobId]:
+        """Those who wait in the queue of `record`, in its order."""
+        now, aging, leaf = self._lineup.now, self._lineup.aging, self._lineup.jobs[record.job.id].leaf
+        own = [waiting for waiting in self._lineup.jobs.values() if waiting.leaf == leaf]
+        own.sort(key=lambda waiting: place_in_queue(waiting, now, aging))
+        return [waiting.id for waiting in own]
 
     def likeness(self, record: JobRecord) -> tuple[Hashable, bool]:
         """As it stands in line."""

@@ -40,6 +40,8 @@ GATES: Final[dict[Gate, str]] = {
     Gate.NEVER: "it can never fit, even with nothing else on any node",
     Gate.BACKOFF: "a node refused it; it is tried again later",
 }
+_OTHERS: Final = {Gate.ORDER: "Before it stands", Gate.RESERVATION: "What is free is kept for"}
+_UNTIL: Final = {Gate.BACKOFF: "It is tried again from"}
 MOST_NAMED: Final = 5
 LEVELS: Final = {
     Level.NODE: "node",
@@ -65,9 +67,9 @@ def gate_lines(wait: Wait) -> Iterator[str]:
     for fenced in wait.fenced:
         yield _fenced(fenced)
     if wait.others:
-        more = len(wait.others) - MOST_NAMED
-        names = ", ".join(wait.others[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-        yield f"It waits for {names}."
+        yield f"{_OTHERS.get(wait.gate, 'It waits for')} {_few(wait.others)}."
+    if wait.until_ms is not None:
+        yield f"{_UNTIL.get(wait.gate, 'Room is reserved for it from')} {format_moment(wait.until_ms)} on."
 
 
 def never_line(never: Never) -> str:
@@ -155,6 +157,8 @@ def _room(room: SpotRoom) -> str:
 def _short(short: Short) -> str:
     if short.what == "members":
         return f"It needs {short.need} members at once; {short.have} would find room now."
+    if short.what == "array":
+        return f"{short.have} of its array run, and {short.need} may at once."
     need, have, best = (_of_cards(short.what, amount) for amount in (short.need, short.have, short.best or 0))
     place = "node" if short.what == "cards" else "card"
     return f"It asks for {need}; {have} are free in all, at most {best} on one {place}."
