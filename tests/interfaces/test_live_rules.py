@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from aliquot.client import Submission
 from aliquot.control.views import AttemptView, Configuration, SiteFile
 from aliquot.core.errors import SpecError
+from aliquot.core.steps import Gate
 from aliquot.core.queueing.outlook import Unsaid
 from tests.support.command import ROOT, complaint
 from tests.support.local import wait_for
@@ -125,6 +126,40 @@ def test_b38_who_is_stopped_for_others_goes_back_to_its_queue_with_all_it_had(
     assert again.job.submitted_ms == before.job.submitted_ms
     service.client.cancel(submitted)
     service.client.wait(job)
+
+
+THREE_LIMITS = """
+apiVersion: aliquot.dev/v1
+kind: Queues
+metadata: {name: all}
+spec:
+  queues:
+    - {name: none, quota: {cards: {nominal: 2, borrowing: 0}}}
+    - {name: absent, quota: {cards: {nominal: 2}}}
+    - {name: endless, quota: {cards: {nominal: 2, borrowing: unlimited}}}
+    - {name: lender, quota: {cards: 2}}
+"""
+
+
+def test_b29_no_limit_none_said_and_unlimited_stay_three_things_over_a_restart(service: Ruled) -> None:
+    """B29: 0 borrows nothing, and neither a limit that is absent nor one that is unlimited is read as 0."""
+    service.client.apply(Configuration((SiteFile("three.yaml", THREE_LIMITS),)))
+    service.options = service.options[:2]
+    for _ in range(2):
+        for queue in ("absent", "endless"):
+            job = service.hold(4, queue)
+            service.until_running(job)
+            service.client.cancel(job)
+            service.client.wait(job)
+        held = service.hold(4, "none")
+        wait = service.client.explain(held).wait
+        assert wait is not None
+        assert wait.gate is Gate.QUOTA
+        assert service.client.job(held).job.phase == "pending"
+        service.client.cancel(held)
+        (kept,) = service.client.rules().configuration.files
+        assert kept.text == THREE_LIMITS
+        service.kill().start()
 
 
 def test_other_documents_while_jobs_run_lose_nothing_and_outlive_the_service(service: Ruled) -> None:

@@ -301,6 +301,25 @@ def test_a_job_on_a_card_that_it_was_not_granted_is_a_foreigner_there_and_named(
         service.client.cancel(job)
 
 
+def test_b06_memory_that_is_still_in_use_when_its_process_is_gone_is_offered_to_nobody(
+    sim: SimulatedNvml,
+) -> None:
+    """B06: what the driver says is in use counts, whoever left it there; no start is tried in vain."""
+    with Watched(sim) as service:
+        full = service.card().free_memory_mib
+        for card in range(8):
+            sim.use_memory(card, 6_000)
+        wait_for(lambda: service.card(7).free_memory_mib <= full - 6_000, "it to be seen")
+        job = service.submit("true", gpus=8)
+        wait_for(lambda: service.client.explain(job).taken, "it to wait")
+        small = service.client.submit(Submission(command=("true",), spec={"gpu": {"memory": "20GiB"}}))
+        assert service.client.wait(small).job.phase == "succeeded", "there is room for that beside it"
+        for card in range(8):
+            sim.use_memory(card, 0)
+        detail = service.client.wait(job)
+        assert (detail.job.phase, len(detail.attempts)) == ("succeeded", 1)
+
+
 def cards_of(service: Watched, job: str) -> list[int]:
     """Numbers of the cards that a job holds."""
     held = service.client.job(job).attempts[-1].holds[0].cards
