@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from aliquot.client import Submission
 from aliquot.control.views import AttemptView, Configuration, SiteFile
 from aliquot.core.errors import SpecError
-from aliquot.core.steps import Gate
 from aliquot.core.queueing.outlook import Unsaid
+from aliquot.core.steps import Gate
 from tests.support.command import ROOT, complaint
 from tests.support.local import wait_for
 from tests.support.service import LiveService
