@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from aliquot.bootstrap import make_sim
 from aliquot.control.encode import encode_json
 from aliquot.control.experiments import Experiments
-from aliquot.control.foresight import FUTURES, Foresight, busy_share, find_places
+from aliquot.control.foresight import BLIND_FUTURES, FUTURES, Foresight, busy_share, find_places
 from aliquot.control.looking import APART_MS, Lookout
 from aliquot.control.whatif import Run
 from aliquot.core.events import Ended, Granted, JobSubmitted, Outcome
@@ -80,6 +80,32 @@ def test_where_words_were_wrong_several_futures_are_looked_at() -> None:
     assert all(length is not None and length > 20 * MINUTE for length in foresight.futures(word, 20 * MINUTE))
     assert foresight.futures(a_job("unknown", seq=8, user="ann", queue="new"), 0) != (None,) * FUTURES
     assert Foresight(PLAIN).lengths(a_job("unknown"), 0) == (None,) * FUTURES
+
+
+def test_where_nothing_is_said_futures_are_those_of_jobs_submitted_next_to_it() -> None:
+    foresight, site = Foresight(PLAIN), WorldBuilder()
+    site.happen(JobSubmitted(0, a_job("said", estimate_ms=10 * MINUTE)))
+    foresight.see([JobSubmitted(0, a_job("said", estimate_ms=10 * MINUTE))], site.world)
+    assert foresight.futures is None, "all have a word that was not wrong so far"
+    for seq in range(40):
+        job = a_job(f"j{seq}", seq=seq, queue="lab", limit_ms=60 * MINUTE)
+        site.happen(JobSubmitted(0, job))
+        foresight.see([JobSubmitted(0, job), Granted(0, job.id, 1, ())], site.world)
+        ran = MINUTE if seq < 20 else (seq - 10) * MINUTE
+        foresight.see([Ended(ran, job.id, 1, Outcome.SUCCEEDED)], site.world)
+    assert foresight.futures is not None
+    early, late = (a_job(f"next{seq}", seq=seq, queue="lab") for seq in (5, 40))
+    assert foresight.estimate(early) == MINUTE
+    assert foresight.estimate(late) > 10 * MINUTE
+    lengths = foresight.futures(late, 0)
+    assert len(lengths) == BLIND_FUTURES
+    assert len(set(lengths)) > BLIND_FUTURES // 2
+    assert all(length is not None and length > 20 * MINUTE for length in foresight.futures(late, 20 * MINUTE))
+    bounded = foresight.futures(a_job("b", seq=40, queue="lab", limit_ms=15 * MINUTE), 0)
+    assert max(bounded) == 15 * MINUTE, "none runs beyond its limit"
+    word = a_job("word", seq=41, queue="lab", estimate_ms=10 * MINUTE)
+    assert foresight.futures(word, 0) == (10 * MINUTE,) * BLIND_FUTURES, "the words of others were right"
+    assert foresight.futures(word, 11 * MINUTE) == (None,) * BLIND_FUTURES
 
 
 def test_a_run_is_the_same_with_and_without_predictions() -> None:

@@ -44,6 +44,32 @@ def at_once(wait: int) -> Interval:
     return Interval(wait, wait, wait)
 
 
+def test_each_level_of_several_futures_is_stretched_as_it_was_wrong_itself() -> None:
+    outlook = Outlook(enough=3)
+    said = Sight(10 * MINUTE, low_ms=MINUTE, high_ms=20 * MINUTE)
+    for number in range(200):
+        since = number * STRETCH_MS
+        outlook.begin(JobId(str(number)), said, since)
+        outlook.end(JobId(str(number)), since + 10 * MINUTE)
+    found = outlook.interval(said, 0)
+    assert found is not None
+    assert found == pytest.approx((10 * MINUTE,) * 3, abs=5), "all waited so long"
+
+
+def test_what_several_futures_say_is_believed_until_enough_came() -> None:
+    outlook = Outlook(enough=3)
+    said = Sight(60 * MINUTE, low_ms=30 * MINUTE, high_ms=120 * MINUTE)
+    assert outlook.interval(said, 0) is None
+    for number in range(3):
+        outlook.begin(JobId(str(number)), said, 0)
+        outlook.end(JobId(str(number)), 5 * MINUTE)
+    found = outlook.interval(said, 0)
+    assert found is not None
+    assert found.low < 30 * MINUTE
+    assert 40 * MINUTE < found.middle < 60 * MINUTE, "one stretch says little"
+    assert 80 * MINUTE < found.high < 125 * MINUTE
+
+
 def test_before_enough_is_known_nothing_is_said() -> None:
     assert taught(1, 1).interval(Sight(MINUTE), 0) is None
     assert Outlook().interval(Sight(MINUTE), 0) is None

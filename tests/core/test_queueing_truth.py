@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.core.queueing.truth import ENOUGH, Truth
+from aliquot.core.queueing.truth import ENOUGH, Sample, Truth
 
 HOUR = 3_600_000
 
@@ -54,3 +54,11 @@ def test_a_length_is_always_beyond_what_has_run(
 ) -> None:
     length = taught(*pairs, times=1).length(told, ran, milli)
     assert length is None or length > ran
+
+
+def test_a_sample_keeps_the_latest_in_order_of_size() -> None:
+    sample = Sample(kept=4)
+    for value in (90, 10, 40, 20, 30):
+        sample.add(value)
+    assert list(sample.values) == [10, 20, 30, 40]
+    assert (len(sample), sample.least, sample.most) == (4, 10, 40)

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
-from aliquot.control.predicting import Budget, Futures, Guess, predict
+from aliquot.control.futures import Futures
+from aliquot.control.predicting import Budget, Guess, predict
 from aliquot.core.events import Ended, Event, Evicting, Granted, JobCancelled, JobSubmitted, Outcome
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Bound, Job
 from aliquot.core.memo import Memo
 from aliquot.core.promise import Promise, least_speed, promise_of
-from aliquot.core.queueing.estimate import History, Like
+from aliquot.core.queueing.neighbours import Like, Neighbours
 from aliquot.core.queueing.outlook import (
     Expected,
     Interval,
@@ -45,6 +47,12 @@ QUICK: Final = Budget(most=32, most_even=0)
 FUTURES: Final = 4
 """Where estimates are wrong, so many ways in which what runs and waits may end are looked at."""
 
+BLIND_FUTURES: Final = 8
+"""The same where some have no estimate."""
+
+OWN: Final = 0.3
+"""Of the part of its neighbours that a job outruns so much is drawn for it alone, the rest for its kind."""
+
 _SPREAD: Final = 2654435761
 
 MakeBudget = Callable[[], Budget]
@@ -60,11 +68,10 @@ class InLine(NamedTuple):
 
 
 class _Under(NamedTuple):
-    """A job under way: since when, and how long it was expected to run then."""
+    """A job under way, and since when."""
 
     job: Job
     since: int
-    told: int | None
 
 
 class Foresight:
@@ -83,42 +90,48 @@ class Foresight:
         allowance: int | None = None,
     ) -> None:
         self.settings = settings
-        self.history, self.verified = History(), Verified()
+        self.verified = Verified()
         self.is_stale = False
         self._budget, self._asked = budget, budget if asked is None else asked
         self._allowance = allowance
         self._outlook = Outlook()
         self._fresh: dict[JobId, None] = {}
         self._said: dict[JobId, tuple[Interval | None, int]] = {}
-        self._truth = Truth()
+        self._truth, self._neighbours = Truth(), Neighbours()
+        self._now = 0
+        self._is_blind = False  # some job came without a word
         self._runs: dict[JobId, _Under] = {}
 
     def resume(self, world: World) -> None:
         """Begin with what runs in `world`; its waiting jobs are guessed for at the next look."""
         for job in sorted(world.grants):
             record = world.jobs[job]
-            self._runs[job] = _Under(record.job, record.granted_ms, self.estimate(record.job))
+            self._began(record.job, record.granted_ms)
         self.is_stale = True
         self._fresh = dict.fromkeys(key[3] for key in world.freeze().pending)
+        self._is_blind = any(record.job.estimate_ms is None for record in world.jobs.values())
 
     def see(self, events: Sequence[Event], world: World) -> None:
         """Learn from what has happened."""
         self.is_stale = True
         for event in events:
+            self._now = event.at
             match event:
                 case JobSubmitted():
                     self._fresh[event.job.id] = None
+                    self._is_blind |= event.job.estimate_ms is None
                 case Granted():
                     self._granted(event, world)
                 case JobCancelled():
                     self._forget(event.job)
                 case Evicting():
-                    self._runs.pop(event.job, None)
+                    self._stopped(event.job)
                 case Ended():
                     self._ended(event)
 
     def look(self, world: World, now: int) -> None:
         """Guess for those who came in the last turn and still wait."""
+        self._now = now
         fresh = self.take_fresh(world)
         if fresh and self._allowance != 0:
             budget = self._budget()
@@ -138,6 +151,7 @@ class Foresight:
 
     def expect(self, world: World, now: int, jobs: Collection[JobId]) -> dict[JobId, Expected]:
         """When each of the waiting `jobs` is expected to start."""
+        self._now = now
         found = predict(world, self.settings, now, jobs, self._asked(), self.estimate, self.futures)
         return {job: self.expected(found.starts.get(job), now, is_cut=found.is_cut) for job in jobs}
 
@@ -154,28 +168,41 @@ class Foresight:
         return self.verified.report()
 
     def estimate(self, job: Job) -> int | None:
-        """The user's word, else what jobs like it needed in the middle, else its limit; None: unknown."""
+        """The user's word, else what jobs like it needed in the middle, else its limit; None: unknown.
+
+        Of a job that runs without a word: of those that ran at least as long as it has by now.
+        """
         if job.estimate_ms is not None:
             return job.estimate_ms
-        guess = self.history.guess(_like(job))
-        return job.limit_ms if guess is None else guess.ms
+        run = self._runs.get(job.id)
+        ran = 0 if run is None else max(0, self._now - run.since)
+        middle = self._neighbours.lengths(_like(job), job.seq, ran, (0.5,), self._now)[0]
+        return _shorter(middle, job.limit_ms)
 
     @property
     def futures(self) -> Futures | None:
-        """In which ways jobs may end, where what is said of them was not right so far; else None."""
-        return None if self._truth.is_exact else self.lengths
+        """In which ways jobs may end; None where what is said of all of them was right so far."""
+        return None if self._truth.is_exact and not self._is_blind else self.lengths
 
     def lengths(self, job: Job, ran_ms: int) -> tuple[int | None, ...]:
         """How long a job that has run for `ran_ms` may run in all, in each future; None: nobody knows.
 
         Which length falls into which future depends on the job alone, and all parts of the range are drawn.
+        Neighbours mostly run long in the same futures, for they are alike.
         """
-        told = self.estimate(job)
-        if told is None:
-            return (None,) * FUTURES
-        first = 1000 * (job.seq * _SPREAD % 2**32) >> 32
-        drawn = ((first + 1000 * future // FUTURES) % 1000 for future in range(FUTURES))
-        return tuple(self._truth.length(told, ran_ms, milli) for milli in drawn)
+        count = BLIND_FUTURES if self._is_blind else FUTURES
+        own = job.seq * _SPREAD % 2**32 / 2**32
+        if job.estimate_ms is None:
+            like = _like(job)
+            first = crc32(f"{like.cards} {like.queue}".encode()) / 2**32 + OWN * own
+            drawn = [(first + future / count) % 1 for future in range(count)]
+            found = self._neighbours.lengths(like, job.seq, ran_ms, drawn, self._now)
+            return tuple(_shorter(length, job.limit_ms) for length in found)
+        told = job.estimate_ms
+        if self._truth.is_exact:
+            return (told if told > ran_ms else None,) * count
+        milli = [(int(1000 * own) + 1000 * future // count) % 1000 for future in range(count)]
+        return tuple(self._truth.length(told, ran_ms, one) for one in milli)
 
     def begin(self, guesses: dict[JobId, Guess], now: int) -> dict[JobId, Interval | None]:
         """These guesses were made at `now` for newcomers: what becomes of them is watched.
@@ -183,9 +210,9 @@ class Foresight:
         Gives the waits that are expected of each by now; None while too little is known.
         """
         for job, guess in guesses.items():
-            self._said[job] = (self._outlook.interval(_sight(guess, now), now), now)
+            self._said[job] = (self._outlook.interval(self._sight(guess, now), now), now)
         for job, guess in guesses.items():
-            self._outlook.begin(job, _sight(guess, now), now)
+            self._outlook.begin(job, self._sight(guess, now), now)
         return {job: self._said[job][0] for job in guesses}
 
     def expected(self, guess: Guess | None, now: int, *, is_cut: bool) -> Expected:
@@ -193,12 +220,21 @@ class Foresight:
         if guess is None:
             return Expected(unsaid=Unsaid.TOO_FAR if is_cut else Unsaid.NO_END)
         seen = len(self._outlook)
-        found = self._outlook.interval(_sight(guess, now), now)
+        found = self._outlook.interval(self._sight(guess, now), now)
         if found is None:
             return Expected(guess.at_ms, guess.method, seen=seen)
         low, middle, high = (now + wait for wait in found)
         held, jobs = self.verified.held_milli, len(self.verified)
         return Expected(guess.at_ms, guess.method, None, low, middle, high, held, jobs, seen)
+
+    def _sight(self, guess: Guess, now: int) -> Sight:
+        """What is wrong with each word is a matter of its own and evens out over many jobs, so futures drawn
+        from words are too much alike for their outer levels to mean anything.
+        """
+        seen = Sight(guess.at_ms - now, guess.length_ms, guess.cards, guess.waiting)
+        if not self._is_blind or guess.low_ms is None or guess.high_ms is None:
+            return seen
+        return seen._replace(low_ms=guess.low_ms - now, high_ms=guess.high_ms - now)
 
     def _granted(self, event: Granted, world: World) -> None:
         self._fresh.pop(event.job, None)
@@ -209,20 +245,28 @@ class Foresight:
             self.verified.note(interval, event.at - since)
         record = world.jobs.get(event.job)
         if record is not None:
-            self._runs[event.job] = _Under(record.job, event.at, self.estimate(record.job))
+            self._began(record.job, event.at)
+
+    def _began(self, job: Job, at: int) -> None:
+        self._runs[job.id] = _Under(job, at)
+        self._neighbours.start(job.id, _like(job), job.seq, at)
+
+    def _stopped(self, job: JobId) -> None:
+        self._runs.pop(job, None)
+        self._neighbours.forget(job)
 
     def _ended(self, event: Ended) -> None:
         """Who failed or was lost says nothing of how long such jobs run; who succeeded does."""
-        run = self._runs.pop(event.job, None)
+        run = self._runs.get(event.job)
         if run is not None and event.outcome is Outcome.SUCCEEDED:
-            ran = event.at - run.since
-            self.history.learn(_like(run.job), ran)
-            if run.told is not None:
-                self._truth.learn(run.told, ran)
+            self._neighbours.end(event.job, event.at)
+            if run.job.estimate_ms is not None:
+                self._truth.learn(run.job.estimate_ms, event.at - run.since)
+        self._stopped(event.job)
 
     def _forget(self, job: JobId) -> None:
         self._fresh.pop(job, None)
-        self._runs.pop(job, None)
+        self._stopped(job)
         if self._said.pop(job, None) is not None:
             self._outlook.forget(job)
 
@@ -247,8 +291,9 @@ def busy_share(world: Frozen) -> int | None:
     return FULL * (usable - idle) // usable if usable else None
 
 
-def _sight(guess: Guess, now: int) -> Sight:
-    return Sight(guess.at_ms - now, guess.length_ms, guess.cards, guess.waiting)
+def _shorter(length: int | None, limit: int | None) -> int | None:
+    """A length within a limit; the limit where the length is unknown."""
+    return limit if length is None else length if limit is None else min(length, limit)
 
 
 def _like(job: Job) -> Like:

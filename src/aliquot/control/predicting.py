@@ -8,12 +8,13 @@ for that, counts of free cards stand for the site, if all of them want whole car
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from aliquot.control.evenness import is_even
+from aliquot.control.futures import EstimateOf, Futures, column, lengths_column, levels_of, play_futures
 from aliquot.control.loop import Loop
 from aliquot.core.columns import I64
 from aliquot.core.events import Event, Granted, Outcome
@@ -21,6 +22,7 @@ from aliquot.core.forecast import Forecast, State
 from aliquot.core.ids import JobId
 from aliquot.core.image import WorldImage, image_of, world_of
 from aliquot.core.jobs import Job
+from aliquot.core.lengths import length_by
 from aliquot.core.lifecycle import Phase
 from aliquot.core.pace import pace_of
 from aliquot.core.queueing.outlook import Method
@@ -39,12 +41,6 @@ if TYPE_CHECKING:
 
 _BREATH: Final = 256  # jobs between two looks at the budget
 
-EstimateOf = Callable[[Job], int | None]
-"""How long a job runs; None where nobody knows."""
-
-Futures = Callable[[Job, int], Sequence[int | None]]
-"""How long a job that has run for so many ms may run in all, in each of several futures."""
-
 
 class Budget(NamedTuple):
     """How far to look ahead: so many turns of the loop, or until `is_spent` says so.
@@ -61,13 +57,19 @@ class Budget(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """A start, and how it was found; with what was seen of the job: see `outlook.Sight`."""
+    """A start, and how it was found; with what was seen of the job: see `outlook.Sight`.
+
+    `low_ms` and `high_ms`: the starts that one and nine in ten of the futures do not exceed, where there were
+    several.
+    """
 
     at_ms: int
     method: Method
     length_ms: int = 0
     cards: int = 1
     waiting: int = 1
+    low_ms: int | None = None
+    high_ms: int | None = None
 
 
 class Prediction(NamedTuple):
@@ -90,7 +92,7 @@ def predict(
     """The starts of the waiting jobs `wanted`, as far as they are found; who is missing is unknown.
 
     Ask between two turns: whoever could start now has started, and the next chance is the next happening.
-    Where `futures` are given, counts are played forward into each, and the start in the middle is taken.
+    Where `futures` are given, counts are played forward into each; the start in the middle is taken.
     """
 
     def copy() -> World:
@@ -200,17 +202,14 @@ def count_forward(
         return Prediction({})
     cards = [_cards(job) for job in jobs]
     parts = max(-(-max(cards) // widest), *(len(held) for held in world.grants.values()), 1)
-    estimates = [estimate_of(job) for job in jobs]
-    waiting = backfill.Waiting(
-        _column(job.submitted_ms for job in jobs),
-        _column(cards),
-        _column(-1 if estimate is None else max(1, estimate) for estimate in estimates),
-    )
+    length_of = length_by(settings)
+    told = [length_of(world.jobs[job.id]) for job in jobs]  # the plan reckons with it, whatever is known
+    waiting = backfill.Waiting(column(job.submitted_ms for job in jobs), column(cards), lengths_column(told))
     rules = _rules_of(settings)
-    asked = _column(at for at, job in enumerate(jobs) if job.id in wanted)
+    asked = column(at for at, job in enumerate(jobs) if job.id in wanted)
     running = _running_cards(world, settings, now, parts, estimate_of)
     starts = []
-    for ends, lengths in _futures(world, settings, now, running.end, jobs, estimate_of, futures):
+    for ends, lengths in play_futures(world, now, running.end, jobs, estimate_of, futures):
         held = running._replace(end=ends)
         starts.append(
             forward.foresee(now, size, free, held, waiting, rules, asked, budget.is_spent, lengths)[asked]
@@ -218,10 +217,12 @@ def count_forward(
         if budget.is_spent():
             break
     found = {}
-    for at, start in zip(asked.tolist(), _middle(starts), strict=True):
+    several = len(starts) > 1
+    for at, (low, start, high) in zip(asked.tolist(), levels_of(starts), strict=True):
         if start < FAR:
-            length = max(0, int(waiting.estimate[at]))
-            found[jobs[at].id] = Guess(start, Method.COUNTS, length, cards[at], len(world.pending))
+            length = told[at] or estimate_of(jobs[at]) or 0
+            seen = Guess(start, Method.COUNTS, length, cards[at], len(world.pending))
+            found[jobs[at].id] = seen._replace(low_ms=low, high_ms=high) if several else seen
     is_cut = len(world.pending) > budget.counted or (len(found) < len(asked) and budget.is_spent())
     return Prediction(found, is_cut)
 
@@ -242,38 +243,6 @@ def _in_line(world: Frozen, now: int, budget: Budget) -> list[Job] | None:
         if hold_back(record, world, now) is None:
             jobs.append(record.job)
     return jobs
-
-
-def _middle(starts: Sequence[I64]) -> list[int]:
-    """The start in the middle of all futures; between two, if it is known in both; FAR: unknown."""
-    every = np.sort(np.where(np.array(starts) < 0, FAR, np.array(starts)), axis=0)
-    low, high = every[(len(every) - 1) // 2], every[len(every) // 2]
-    return [int(one) if other >= FAR else int(one + other) // 2 for one, other in zip(low, high, strict=True)]
-
-
-def _futures(
-    world: Frozen,
-    settings: Settings,
-    now: int,
-    ends: I64,
-    jobs: Sequence[Job],
-    estimate_of: EstimateOf,
-    futures: Futures | None,
-) -> Iterator[tuple[I64, I64 | None]]:
-    """For each future when what runs is over, and how long each of `jobs` runs (None: as was told)."""
-    if futures is None:
-        yield ends, None
-        return
-    held = [world.jobs[job] for job in sorted(world.grants)]
-    ran = [futures(record.job, max(0, now - record.granted_ms)) for record in held]
-    runs = [futures(job, 0) for job in jobs]
-    for at in range(len(runs[0])):
-        over = []
-        for record, length, end in zip(held, (lengths[at] for lengths in ran), ends.tolist(), strict=True):
-            is_known = length is not None and record.phase is not Phase.STOPPING
-            over.append(max(now + 1, record.granted_ms + (length or 0)) if is_known else end)
-        told = (-1 if length is None else max(1, length) for length in (lengths[at] for lengths in runs))
-        yield _column(over), _column(told)
 
 
 class _Starts:
@@ -380,8 +349,4 @@ def _running_cards(
         for part, grant in enumerate(world.grants[job]):
             if grant.seat is not None and grant.placement.whole:
                 rows[at, part], cards[at, part] = grant.seat.row, grant.seat.mask.bit_count()
-    return counts.Running(_column(ends), rows, cards)
-
-
-def _column(values: Iterable[int]) -> I64:
-    return np.array(list(values), np.int64)
+    return counts.Running(column(ends), rows, cards)

@@ -8,10 +8,10 @@ runs already, one of those that are longer than it has run.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Sequence
 from typing import Final
-
-from aliquot.core.queueing.estimate import Sample
 
 ENOUGH: Final = 20
 """Jobs over with words of one size; with fewer, those of all sizes speak."""
@@ -21,6 +21,40 @@ KEPT_IN_ALL: Final = 1000
 _PARTS: Final = 10**6
 _NEARLY: Final = 10_000  # a word that is off by less than 1 % is right
 _ALL: Final = -1
+
+
+class Sample:
+    """The latest values of one kind, always sorted."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._sorted: list[int] = []
+        self._arrival: deque[int] = deque()
+
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def add(self, value: int) -> None:
+        """Remember `value`, and forget the oldest beyond what is kept."""
+        insort(self._sorted, value)
+        self._arrival.append(value)
+        if len(self._arrival) > self._kept:
+            del self._sorted[bisect_left(self._sorted, self._arrival.popleft())]
+
+    @property
+    def values(self) -> Sequence[int]:
+        """All, the least first; not to be changed."""
+        return self._sorted
+
+    @property
+    def least(self) -> int:
+        """Of a sample that is not empty."""
+        return self._sorted[0]
+
+    @property
+    def most(self) -> int:
+        """Of a sample that is not empty."""
+        return self._sorted[-1]
 
 
 class Truth:
