@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 
-from aliquot.client import Submission
+from aliquot.client import Client, Submission
 from aliquot.control.errors import BatchError
 from aliquot.core.errors import SpecError
 from tests.interfaces.test_api import ask
@@ -139,6 +142,31 @@ def test_the_api_says_which_of_a_batch_is_wrong(service: LiveService) -> None:
         service.client.submit_all([Submission(command=("x",)), Submission(command=("x",), spec={"cpu": "x"})])
     assert refused.value.at == 0
     assert isinstance(refused.value.error, SpecError)
+
+
+def test_more_than_can_be_read_at_once_is_refused_in_words(service: LiveService) -> None:
+    before = known(service)
+    body = b"[" + b",".join([b'{"command":["x"]}'] * 20_001) + b"]"
+    code, said = ask(service, "POST", "/v1/batches", body)
+    assert (code, said["error"]) == (422, "20001 jobs at once")
+    assert known(service) == before
+
+
+def test_a_large_batch_that_stalls_holds_up_only_other_large_ones_of_its_user(service: LiveService) -> None:
+    head = b"POST /v1/batches HTTP/1.1\r\nHost: aliquot\r\nContent-Length: 20000000\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as stalling:
+        stalling.connect(str(service.socket))
+        stalling.sendall(head + b"[" + b" " * (5 << 20))
+        assert service.client.gpus()
+        small = Submission(command=("true",), spec={"cpu": 1, "queue": "text"})
+        assert service.client.wait(service.client.submit_all([small])[0]).is_over
+        large = [msgspec.structs.replace(small, env={"X": "x" * (3 << 20)})] * 2
+        with ThreadPoolExecutor(1) as others:
+            waiting = others.submit(Client(service.socket).submit_all, large)
+            assert service.client.gpus()
+            assert not waiting.done()
+            stalling.close()
+            assert len(waiting.result(60)) == 2
 
 
 def test_hundreds_of_documents_are_one_submission(service: LiveService) -> None:

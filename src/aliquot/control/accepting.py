@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ from aliquot.core.errors import NotFoundError, SpecError
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import After
 from aliquot.core.settings import Settings
+
+MOST: Final = 20_000  # submissions in one batch: while it is read, nobody else is answered
 
 
 class _Call(NamedTuple):
@@ -47,13 +49,15 @@ class Accepting:
     def accept(self, caller: Caller, asked: Sequence[Submission], settings: Settings) -> list[Future[JobId]]:
         """Accept all, or none; the last to be done is the last of them.
 
-        Raises BatchError about the job that is wrong; about all, ForbiddenError and UnavailableError.
+        Raises BatchError about the job that is wrong; about all, SpecError, Forbidden- and UnavailableError.
         """
         if not self._books.is_admin(caller) and self._books.parts.uid != 0:
             raise ForbiddenError(
                 "this service runs jobs only as the user who started it; ask root to run it for everyone"
             )
         self._room.must_be_there()
+        if len(asked) > MOST:
+            raise SpecError(f"{len(asked)} jobs at once", hint=f"{MOST} at most; an array is one of them")
         _check_keys(asked)
         with self._keys:
             known = self._find(caller, asked)

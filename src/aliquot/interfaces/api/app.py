@@ -20,6 +20,7 @@ from aliquot.control.errors import BatchError, ConflictError, ForbiddenError, Un
 from aliquot.control.views import Caller, Mistake
 from aliquot.control.words import LONGEST_NAME, quoted, shortened
 from aliquot.core.errors import AliquotError, DocumentError, NotFoundError, SpecError, TemporaryError
+from aliquot.interfaces.api.bodies import Bodies
 from aliquot.interfaces.api.openapi import describe_api
 from aliquot.interfaces.api.output import Chunk
 from aliquot.interfaces.api.routes import ROUTES, Call, Desk, Route
@@ -48,7 +49,8 @@ def make_app(desk: Desk) -> Starlette:
     async def describe(request: Request) -> Response:
         return Response(described, media_type="application/json")
 
-    paths = [Path(route.path, partial(_answer, desk, route), methods=[route.method]) for route in ROUTES]
+    answer = partial(_answer, desk, Bodies())
+    paths = [Path(route.path, partial(answer, route), methods=[route.method]) for route in ROUTES]
     paths.append(Path("/openapi.json", describe, methods=["GET"]))
     app = Starlette(
         routes=paths,
@@ -58,38 +60,28 @@ def make_app(desk: Desk) -> Starlette:
     return app
 
 
-async def _answer(desk: Desk, route: Route, request: Request) -> Response:
+async def _answer(desk: Desk, bodies: Bodies, route: Route, request: Request) -> Response:
     try:
-        return await _answer_flat(desk, route, request)
+        return await _answer_flat(desk, bodies, route, request)
     except RecursionError:  # lists of lists of lists: nothing that anybody means
         return _mistake(422, Mistake("the body is nested too deeply", hint="see /openapi.json"))
 
 
-async def _answer_flat(desk: Desk, route: Route, request: Request) -> Response:
+async def _answer_flat(desk: Desk, bodies: Bodies, route: Route, request: Request) -> Response:
     """Raises RecursionError for what is nested deeper than Python's stack."""
+    caller: Caller = request.scope["state"]["peer"]
     try:
         query = msgspec.convert(dict(request.query_params), route.query, strict=False)
-        body = None if route.body is None else await _body(route, request)
+        body = None if route.body is None else await bodies.read(route, request, caller.uid)
     except msgspec.ValidationError as error:
         return _mistake(422, _spec_mistake(error))
     except msgspec.DecodeError as error:
         return _mistake(400, Mistake(f"the body is not JSON: {error}", hint="see /openapi.json"))
-    caller: Caller = request.scope["state"]["peer"]
     answer = await route.answer(desk, Call(caller, request.path_params, query, body))
     if isinstance(answer, Chunk):
         headers = {OFFSET: str(answer.offset), FILE: str(answer.file), OVER: str(answer.is_over).lower()}
         return Response(answer.body, media_type="application/octet-stream", headers=headers)
     return Response(_ENCODER.encode(answer), status_code=route.status, media_type="application/json")
-
-
-async def _body(route: Route, request: Request) -> object:
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > route.most:
-            raise HTTPException(413, f"a body of more than {route.most >> 20} MiB")
-        pieces.append(piece)
-    return msgspec.json.decode(b"".join(pieces), type=route.body)
 
 
 def _spec_mistake(error: msgspec.ValidationError) -> Mistake:
