@@ -55,12 +55,13 @@ class Census:
     @property
     def book(self) -> Book | None:
         """The accounts as they will be once all are gone who are being stopped."""
-        if self._book is not None and self._accounts is not None:
-            for node, charge in self._accounts.book.since(self._followed):
-                self._book.add(node, charge)
-            self._followed = self._accounts.book.mark()
-            self._book.settle()
-        return self._book
+        book, accounts = self._book, self._accounts
+        if book is not None and accounts is not None and accounts.book.mark() != self._followed:
+            for node, charge in accounts.book.since(self._followed):
+                book.add(node, charge)
+            self._followed = accounts.book.mark()
+            book.settle()
+        return book
 
     def leave(self, queue: str, asked: tuple[Asked, ...], seats: Iterable[Seat]) -> None:
         """A job of `queue` is being stopped, which held `seats`."""

@@ -79,8 +79,6 @@ class Clearing:
         self._world = world
         self._gone: set[JobId] = set()
         self._in_vain: set[tuple[object, ...]] = set()
-        self._ruled: dict[tuple[object, ...], bool] = {}  # of one state of the accounts
-        self._ruled_in = -1
         self._taken: Census | None = None
         self._effort, self._was_cut = Effort(0), False
 
@@ -117,17 +115,15 @@ class Clearing:
         accounts, book = self._accounts, self._census.book
         if accounts is None or book is None:
             return False
-        if book.version != self._ruled_in:
-            self._ruled.clear()
-            self._ruled_in = book.version
-        leaf, flavours = accounts.leaf(job.queue), accounts.flavours(job)
-        key = (leaf, flavours, job.priority, job.spot)
-        found = self._ruled.get(key)
-        if found is None:
-            claims = [Claim(book, leaf, each.charge, reclaim=self._rules.reclaim) for each in flavours]
-            found = not any(claim.is_met() or self._may_have(job, claim) for claim in claims)
-            self._ruled[key] = found
-        return found
+        leaf, rules, tenants = accounts.leaf(job.queue), self._rules, self._census.tenants
+        priority = job.priority if self._desk.settings.by_priority else None
+        for flavour in accounts.flavours(job):
+            claim = Claim(book, leaf, flavour.charge, reclaim=rules.reclaim)
+            if claim.is_met():
+                return False
+            if not job.spot and is_any(tenants, rules, priority=priority, claim=claim):
+                return False
+        return True
 
     def clear(
         self, record: JobRecord, flavour: Flavour | None = None, work: int = UNLIMITED
@@ -201,11 +197,6 @@ class Clearing:
         if (offers.rank < 0).all() or not _may_meet(claim, tenants, offers, gone):
             return None
         return open_pool(tenants, offers, gone)
-
-    def _may_have(self, job: Job, claim: Claim) -> bool:
-        """Whether anybody might be had for `job`; False is sure."""
-        priority = job.priority if self._desk.settings.by_priority else None
-        return not job.spot and is_any(self._census.tenants, self._rules, priority=priority, claim=claim)
 
     def _search(self, job: Job, claim: Claim | None, bench: _Bench, pool: Pool) -> Found | None:
         members = job.members[: job.least]

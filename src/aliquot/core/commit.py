@@ -94,6 +94,7 @@ class _Bench:
         self.stopped: set[JobId] = set()
         self._knew = version == world.version  # then room beside a slice that is kept was seen by the plan
         self.firm: dict[tuple[NodeId, CardId], JobId] = {}
+        self._holders: set[JobId] = set()
         for kept in world.kept:
             self.keep(kept)
 
@@ -121,11 +122,13 @@ class _Bench:
         """What is reserved firmly is closed to others, and what the plan reserves to its later steps too."""
         for placement in kept.placements if kept.firm else ():
             if placement.whole or not self._knew:
+                self._holders.add(kept.job)
                 self.firm.update({(placement.node, card): kept.job for card in placement.cards})
 
     def open(self, job: JobId) -> None:
         """Nothing is kept for `job` any more."""
-        self.firm = {place: holder for place, holder in self.firm.items() if holder != job}
+        if job in self._holders:
+            self.firm = {place: holder for place, holder in self.firm.items() if holder != job}
 
 
 def _check(step: Step, bench: _Bench) -> str | None:

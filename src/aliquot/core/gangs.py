@@ -278,7 +278,10 @@ class _Search:
         asked = self._job.members
         left = []
         refused: set[Request] = set()
-        for member in sorted(members, key=lambda member: _size(asked[member]), reverse=True):
+        first = asked[members[0]] if members else None
+        if any(asked[member] is not first for member in members):
+            members = tuple(sorted(members, key=lambda member: _size(asked[member]), reverse=True))
+        for member in members:
             request = asked[member]
             seat = None
             if request not in refused:

@@ -60,7 +60,8 @@ class Ledger:
     def writable(self, row: int) -> tuple[NodeChunk, int]:
         """The chunk of `row`, safe to write, and the row's place in it; its version moves on."""
         index, place = divmod(row, CHUNK)
-        self.own(index)
+        if index not in self._owned:
+            self.own(index)
         chunk = self.chunks[index]
         chunk.version[place] += 1
         return chunk, place

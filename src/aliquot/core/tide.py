@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from aliquot.core.ids import JobId
-from aliquot.core.jobs import Job
+from aliquot.core.jobs import Job, Request
 from aliquot.core.units import FULL
 
 BIN_MS: Final = 900_000
@@ -44,9 +44,13 @@ class Tide(msgspec.Struct, frozen=True):
 
 def asked_milli(job: Job) -> int:
     """Milli-cards of all its members; the whole card where a slice's compute is not said."""
+    return _asked_milli(job.members)
+
+
+@lru_cache(maxsize=1 << 10)
+def _asked_milli(members: tuple[Request, ...]) -> int:
     return sum(
-        request.cards * (FULL if request.whole else request.ask.compute_milli or FULL)
-        for request in job.members
+        request.cards * (FULL if request.whole else request.ask.compute_milli or FULL) for request in members
     )
 
 

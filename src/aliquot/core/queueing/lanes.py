@@ -21,7 +21,7 @@ Tail = tuple[int, int, int, JobId]
 class Post:
     """One waiting job with what is compared of it, worked out once."""
 
-    __slots__ = ("charge", "fixed", "lane", "stamp", "tail", "waiting")
+    __slots__ = ("charge", "fixed", "lane", "place", "stamp", "tail", "waiting")
 
     def __init__(self, waiting: Waiting, charge: int) -> None:
         self.waiting = waiting
@@ -30,6 +30,7 @@ class Post:
         self.lane: Lane = (waiting.tier, waiting.overdue, waiting.priority, waiting.size, waiting.group)
         self.stamp: Stamp = (waiting.submitted_ms, waiting.seq, waiting.id)
         self.tail: Tail = (waiting.size, *self.stamp)
+        self.place: Place | None = None  # in its queue, where that does not change with time
 
 
 Standing = tuple[Place, Post]
@@ -100,7 +101,7 @@ class Lanes:
             self._heap = None
         elif at < len(lane):
             follower = lane[at][1]
-            heapreplace(heap, (place_in_queue(follower.waiting, now, self._aging), follower))
+            heapreplace(heap, (self._place(follower, now), follower))
         else:
             heappop(heap)
 
@@ -116,7 +117,7 @@ class Lanes:
     def _front(self, now: int) -> list[Standing]:
         if self._fresh is None:
             heads = [lane[0][1] for lane in self._lanes.values()]
-            self._fresh = [(place_in_queue(head.waiting, now, self._aging), head) for head in heads]
+            self._fresh = [(self._place(head, now), head) for head in heads]
             heapify(self._fresh)
             self.ages_ms = self._next_aging(heads, now)
         return self._fresh.copy()
@@ -126,9 +127,17 @@ class Lanes:
         for key, lane in self._lanes.items():
             at = self._cursor.get(key, 0)
             if at < len(lane):
-                heap.append((place_in_queue(lane[at][1].waiting, now, self._aging), lane[at][1]))
+                heap.append((self._place(lane[at][1], now), lane[at][1]))
         heapify(heap)
         return heap
+
+    def _place(self, post: Post, now: int) -> Place:
+        if post.place is not None:
+            return post.place
+        place = place_in_queue(post.waiting, now, self._aging)
+        if not self._aging.step_ms:
+            post.place = place
+        return place
 
     def _next_aging(self, heads: list[Post], now: int) -> int | None:
         if not self._aging.step_ms:

@@ -141,7 +141,10 @@ def find_shortage(book: Book, node: int, charge: Charge) -> Shortage | None:
 
 def lacking_node(book: Book, node: int, slot: int, have: int) -> int:
     """The lowest node on the path of `node` that gives no more of one resource than the `have` available."""
-    return next(at for at in book.tree.paths[node] if at == ROOT or _own_limit(book, at, slot) <= have)
+    for at in book.tree.paths[node]:
+        if at == ROOT or _own_limit(book, at, slot) <= have:
+            return at
+    return ROOT
 
 
 def borrows(book: Book, node: int, charge: Charge) -> int:

@@ -49,6 +49,7 @@ class Gathering:
         self.rival: int | None = None
         self._places: dict[int, int] = {}
         self.places = 0
+        self._is_sure = False  # as all were there when nobody had been taken, they are whoever is
         self._count_all()
 
     @property
@@ -74,6 +75,8 @@ class Gathering:
 
     def recount(self, at: int) -> None:
         """Count the places again where tenant `at` holds something."""
+        if self._is_sure:
+            return
         for row in self._ground.rows_of([at]):
             self._recount(row)
 
@@ -102,8 +105,10 @@ class Gathering:
             self._places = dict(zip(found.tolist(), counts[found].tolist(), strict=True))
             self.places = sum(self._places.values())
             rows = {}
-        for row in (*rows, *ground.changed):
+        changed = ground.changed
+        for row in (*rows, *changed):
             self._recount(row)
+        self._is_sure = self.is_done and not changed
 
     def _clear_best(self, found: list[tuple[tuple[int, ...], int]], most: int) -> bool:
         """For one member: the best row; those further down the list can't be better."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
-from aliquot.core.queueing.quota import Book, Charge, find_shortage
+from aliquot.core.queueing.quota import UNKNOWN, Book, Charge, available, find_shortage, lacking_node
 from aliquot.core.queueing.share import NO_END, share_after, share_of
 from aliquot.core.queueing.tree import ROOT, QueueTree
 
@@ -90,7 +90,12 @@ class Claim:
 
     def is_met(self) -> bool:
         """Whether the beneficiary's quota allows it to start."""
-        return self.lack() is None
+        book = self.book
+        for slot, amount in self.charge:
+            have = available(book, self.leaf, slot)
+            if amount > have:
+                return lacking_node(book, self.leaf, slot, have) == ROOT  # a matter of room
+        return True
 
     def helps(self, leaf: int, charge: Charge) -> bool:
         """Whether stopping a job of `leaf` gives some of what is lacking now."""
@@ -162,7 +167,7 @@ def open_leaves(book: Book, taker: tuple[int, Charge], below: Below) -> Iterator
     Most queues have nothing beyond their own, and where both sides borrow nothing goes from the smaller share
     to the larger. Both are seen without a look at jobs; perhaps too many are given, never too few.
     """
-    tree, (mine, charge) = book.tree, taker
+    tree, shares, (mine, charge) = book.tree, book.shares, taker
     slots = [slot for slot, _ in charge]
     for above in tree.paths[mine][1:]:
         least = None  # shares up to this one are left alone
@@ -171,7 +176,8 @@ def open_leaves(book: Book, taker: tuple[int, Charge], below: Below) -> Iterator
                 continue
             if least is None:
                 least = -1 if _is_within(book, taker, mine) else share_after(book, mine, charge)
-            if share_of(book, theirs) > least:
+            share = shares[theirs]
+            if share > least or (share == UNKNOWN and share_of(book, theirs) > least):
                 yield from (leaf for leaf in below[theirs] if _is_beyond(book, leaf, theirs, slots))
         mine = above
 
@@ -220,8 +226,8 @@ def _keeps_its_own(book: Book, loser: tuple[int, Charge], side: int) -> bool:
 def _is_within(book: Book, taker: tuple[int, Charge], side: int) -> bool:
     """Whether `side` stays within its nominal once the taker has started, in what the taker's queue names."""
     tree, (leaf, charge) = book.tree, taker
-    return all(
-        book.total[side][slot] + amount <= tree.entitled[side][slot]
-        for slot, amount in charge
-        if slot in tree.named[leaf]
-    )
+    used, entitled, named = book.total[side], tree.entitled[side], tree.named[leaf]
+    for slot, amount in charge:  # noqa: SIM110 - a generator takes longer, and this is asked for all who wait
+        if used[slot] + amount > entitled[slot] and slot in named:
+            return False
+    return True
