@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from aliquot.core.ends import EndsMemo, stays_on
 from aliquot.core.events import CardsFaulty, Evicting, Started
 from aliquot.core.lengths import length_by
+from aliquot.core.movables import MovablesMemo
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Cause
@@ -23,6 +24,17 @@ from tests.support.worlds import WorldBuilder
 
 HOUR = 3_600_000
 Rows = list[list[tuple[int, int, int, tuple[int, ...], int, int]]]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=st.randoms(use_true_random=False), steps=st.integers(20, 80))
+def test_who_may_be_moved_is_what_a_new_memo_reads(random: Random, steps: int) -> None:
+    memo, history = MovablesMemo(), History(random)
+    for _ in range(steps):
+        history.step()
+        world = history.world.freeze()
+        for row in range(world.rows):
+            assert memo.on(world, row) == MovablesMemo().on(world, row)
 
 
 def remembered(memo: EndsMemo, world: Frozen, how: Settings) -> Rows:

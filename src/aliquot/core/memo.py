@@ -15,6 +15,7 @@ from aliquot.core.inventory import NodeKind
 from aliquot.core.jobs import Request
 from aliquot.core.linking import Need, WiredChooser
 from aliquot.core.moments import MomentsMemo
+from aliquot.core.movables import MovablesMemo
 from aliquot.core.placement.mix import mix_of
 from aliquot.core.placement.placer import Placer
 from aliquot.core.placement.rescue import Leaving
@@ -44,6 +45,7 @@ class Memo:
         self.domains = DomainsMemo()
         self.ends = EndsMemo()
         self.moments = MomentsMemo()
+        self.movables = MovablesMemo()
         self.lodgers = LodgersMemo()
         self._options: dict[Request, tuple[tuple[Request, Shape], ...]] = {}
         self._specs: dict[tuple[object, ...], int] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aliquot.core.grants import GrantState, Seat
+from aliquot.core.grants import Seat
 from aliquot.core.ids import GrantId
 from aliquot.core.jobs import Request
 from aliquot.core.placement.placer import Choice
@@ -20,8 +20,6 @@ from aliquot.core.placement.shapes import Shape
 from aliquot.core.records import JobRecord
 from aliquot.core.siting import Desk, Seated, terms_of
 from aliquot.core.steps import Move, Tidy
-
-_STATES = frozenset({GrantState.ASSUMED, GrantState.BOUND, GrantState.RUNNING})
 
 
 class Mover:
@@ -91,18 +89,10 @@ class Mover:
         return [moved for moved in self._movable_on(row) if _token(moved) not in self._moved]
 
     def _movable_on(self, row: int) -> Sequence[Movable]:
-        world = self._desk.world
         found = []
-        for held in world.residents.get(row, ()):
-            record = world.jobs[held.job]
-            if not record.job.movable or len(record.job.members) != 1 or record.job.is_sited:
-                continue
-            grant = world.grants[held.job][held.member]
-            seat = grant.seat
-            if seat is None or seat.mask.bit_count() > 1 or grant.state not in _STATES:
-                continue
+        for held, request, seat in self._desk.memo.movables.on(self._desk.world, row):
             if self._desk.draft.can_release(seat):
-                shape = self._shape_of(record.job.members[0], seat)
+                shape = self._shape_of(request, seat)
                 found.append(Movable(row, seat.mask.bit_length() - 1, shape, held))
         return found
 

@@ -55,7 +55,7 @@ def rescue(placer: Placer, shape: Shape, movable_on: MovableOn, rows: int = ROWS
         return None
     homes = _Homes(placer)
     best: Rescue | None = None
-    for row in _nearly(placer, shape)[:rows]:
+    for row in _nearly(placer, shape, rows):
         for moved in movable_on(row):
             found = _try(placer, shape, moved, homes)
             if found is not None and (best is None or found.change < best.change - TIE):
@@ -167,8 +167,8 @@ def _has_room(cells: Cells, shape: Shape, moved: Movable) -> bool:
     return bool(left[moved.card] + back >= ask or left.max() >= ask)
 
 
-def _nearly(placer: Placer, shape: Shape) -> list[int]:
-    """Rows that could serve the shape if a little more were free, those that lack least first."""
+def _nearly(placer: Placer, shape: Shape, count: int) -> list[int]:
+    """Up to `count` rows that could serve the shape with a little more free, those that lack least first."""
     cells, rows = placer.board.cells, placer.board.rows
     kind = cells.kind[:rows]
     eligible = np.array(shape.eligible, np.int64)
@@ -176,8 +176,11 @@ def _nearly(placer: Placer, shape: Shape) -> list[int]:
     most: I64 = cells.effective[:rows].max(axis=1, initial=0).astype(np.int64)
     lacking: F64 = np.maximum(shape.milli - most, 0) / max(shape.milli, 1)
     lacking = lacking + np.maximum(shape.cpu - cells.cpu[:rows], 0) / max(shape.cpu, 1)
-    order = np.argsort(np.where(open_rows, lacking, np.inf), kind="stable")
-    return [int(row) for row in order if open_rows[row]]
+    (found,) = np.nonzero(open_rows)
+    if len(found) > count:  # whoever lacks as much as the last of them may still be before it
+        found = found[lacking[found] <= np.partition(lacking[found], count - 1)[count - 1]]
+    order = np.argsort(lacking[found], kind="stable")[:count]
+    return [int(row) for row in found[order]]
 
 
 def _packing(choice: Choice) -> float:

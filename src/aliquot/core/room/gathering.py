@@ -61,7 +61,8 @@ class Gathering:
         """Take victims until all members have a place; False where they never will, or with over `most`."""
         if self.is_done:
             return True
-        found = find_prospects(self._ground, self._rows, self._wish)
+        most_rows = ROWS if self.wanted == 1 else GANG_ROWS
+        found = find_prospects(self._ground, self._rows, self._wish, most_rows + 1)
         if self.wanted == 1:
             return self._clear_best([(place[:-1], place[-1]) for place in found], most)
         return self._clear_many([place[-1] for place in found], most)

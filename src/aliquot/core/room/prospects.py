@@ -20,8 +20,8 @@ _NEVER = 1 << 30
 _AT_ONCE = 256  # rows counted in one go
 
 
-def find_prospects(ground: Ground, rows: int, wish: Wish) -> list[Place]:
-    """The least place of each row where clearing might let one member of `wish` in, best first."""
+def find_prospects(ground: Ground, rows: int, wish: Wish, most: int) -> list[Place]:
+    """The least place of each row where clearing might let one member of `wish` in, the best `most` first."""
     row, at, cards = ground.entries()
     if not len(row):
         return []
@@ -50,7 +50,7 @@ def find_prospects(ground: Ground, rows: int, wish: Wish) -> list[Place]:
     tenants = np.bincount(row, minlength=rows)
     found = np.flatnonzero((given >= lack) & (tenants > 0))
     keys = (found, least[found], tenants[found], jobs[found], least[found] // ALIKE_MS, worst[found])
-    found = found[np.lexsort(keys)]
+    found = found[np.lexsort(keys)][:most]
     columns = [column[found].tolist() for column in (worst, least, jobs, tenants)]
     return [
         (worst, least // ALIKE_MS, jobs, 0, tenants, least, at)
