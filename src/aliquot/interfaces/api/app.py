@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route as Path
 
@@ -54,7 +54,12 @@ def make_app(desk: Desk) -> Starlette:
     paths.append(Path("/openapi.json", describe, methods=["GET"]))
     app = Starlette(
         routes=paths,
-        exception_handlers={HTTPException: _refuse_http, AliquotError: _refuse, Exception: _fail},
+        exception_handlers={
+            HTTPException: _refuse_http,
+            AliquotError: _refuse,
+            ClientDisconnect: _leave,
+            Exception: _fail,
+        },
     )
     app.router.redirect_slashes = False  # nothing is done for whoever left a name out
     return app
@@ -126,6 +131,11 @@ async def _refuse_http(request: Request, error: Exception) -> Response:
             else f"{quoted(path)} takes no {request.method}"
         )
     return _mistake(error.status_code, Mistake(said, field=shortened(path, LONGEST_NAME), hint=hint))
+
+
+async def _leave(request: Request, error: Exception) -> Response:
+    """Who asked is gone, amid the question: nobody hears the answer."""
+    return Response(status_code=400)
 
 
 async def _fail(request: Request, error: Exception) -> Response:

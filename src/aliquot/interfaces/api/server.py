@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -123,6 +124,7 @@ async def _serve(
         app, http=_Protocol, ws="none", lifespan="off", access_log=False, log_config=None,
         timeout_graceful_shutdown=2, server_header=False,
     )  # fmt: skip  # options only
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what is no HTTP is answered, and is no news
     server = _Server(config)
 
     def leave() -> None:
