@@ -95,7 +95,8 @@ class Books:
         detail = describe(
             life, self.frozen, self.parts.user_name, kept, output, progress, unenforced, self.lookout
         )
-        return replace(detail, excesses=self._excesses().get(life.job.id, ()))
+        excesses = () if detail.is_over else self._excesses().get(life.job.id, ())
+        return replace(detail, excesses=excesses)
 
     def output(self, caller: Caller, job: str, attempt: int | None, member: int) -> Path | None:
         """Where the output of one member goes; None before the first attempt. Raises as `cancel`."""
