@@ -17,7 +17,7 @@ from aliquot.core.room.plot import ALIKE_MS
 from aliquot.core.room.vacancy import Wish
 
 _NEVER = 1 << 30
-_AT_ONCE = 256  # rows counted in one go
+_FIRST_ROWS = 64  # counted in one go, and of those after them four times as many each time
 
 
 def find_prospects(ground: Ground, rows: int, wish: Wish, most: int) -> list[Place]:
@@ -78,16 +78,15 @@ def count_places(
         return None
     found: I64 = np.zeros(rows, np.int64)
     counts: I64 = np.zeros(rows, np.int64)
-    total = 0
-    for first in range(0, rows, _AT_ONCE):
-        some = slice(first, min(rows, first + _AT_ONCE))
+    total, first, many = 0, 0, _FIRST_ROWS
+    while first < rows and total < enough:
+        some = slice(first, min(rows, first + many))
         wanted = np.arange(some.start, some.stop, dtype=np.int32)
         for shape in wish.shapes:
             among(compiled=compiled).count_fills(cells, counted(shape), shape.host, wanted, counts)
             np.maximum(found[some], np.minimum(counts[some], most), out=found[some])
         total += int(found[some].sum())
-        if total >= enough:
-            break
+        first, many = some.stop, 4 * many
     return found
 
 
