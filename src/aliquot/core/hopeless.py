@@ -24,7 +24,7 @@ from aliquot.core.turns import Turns
 
 
 class Hopeless:
-    """Those of one pass. `needs_turn` says of a job whether it has a turn all the same."""
+    """Those of one pass. `needs_turn` says whether a job has a turn all the same; none has once `settled`."""
 
     def __init__(
         self,
@@ -33,10 +33,11 @@ class Hopeless:
         turns: Turns,
         now: int,
         needs_turn: Callable[[JobRecord], bool],
+        settled: Callable[[], bool],
         explained: JobId | None,
     ) -> None:
         self._desk, self._keeper, self._turns, self._now = desk, keeper, turns, now
-        self._needs_turn, self._explained = needs_turn, explained
+        self._needs_turn, self._settled, self._explained = needs_turn, settled, explained
         self._none: dict[Hashable, bool] = {}  # by likeness: whether there is no hope for any of them
         self._few: dict[
             Hashable, tuple[int, int]
@@ -71,8 +72,11 @@ class Hopeless:
     def _may_pass(self, job: JobId, likeness: Hashable) -> bool:
         if job == self._explained:
             return False
+        none = self._none[likeness]
+        if none and self._settled():
+            return True
         record = self._desk.world.jobs[job]
-        if not self._none[likeness]:
+        if not none:
             state, least = self._few[likeness]
             if state != self._keeper.state or self._keeper.openings(record) < least:
                 return False

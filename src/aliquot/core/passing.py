@@ -63,8 +63,9 @@ class Pass:
         self._searches = Searches(self._desk, standing, now)
         self._joining = Joining(self._desk, now)
         self._spotting = Spotting(world, settings.spot_cap, now)
-        concern = self._searches.concern
-        self._hopeless = hopeless(self._desk, self._keeper, self._turns, now, concern, explained)
+        search = self._searches
+        turns = (self._desk, self._keeper, self._turns, now)
+        self._hopeless = hopeless(*turns, search.concern, search.is_settled, explained)
         self._gathered = 0
         self._refused: set[tuple[object, ...]] = set()  # what no job can start with in this pass
         self._changed: set[JobId] = set()

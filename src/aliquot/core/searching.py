@@ -65,7 +65,7 @@ class Searches:
 
     def concern(self, record: JobRecord) -> bool:
         """Whether a turn of `record` could matter here: it may be looked at, or has yet to be put off."""
-        if self._rules is None or self._is_settled:
+        if self.is_settled():
             return False
         if self.may(record):
             return True
@@ -75,6 +75,13 @@ class Searches:
     def is_ruled_out(self, record: JobRecord) -> bool:
         """Whether quota says that it can't start and that nobody may be had: it need not be looked at."""
         return self._rules is not None and self._begun().is_ruled_out(record.job)
+
+    def is_settled(self) -> bool:
+        """Whether nobody is looked at any more in this plan, and somebody was put off; or nobody ever is."""
+        rules = self._rules
+        if rules is None:
+            return True
+        return self._is_short and self._has_begun and (self._left <= 0 or self._looked >= rules.per_plan)
 
     def clear(self, record: JobRecord, flavour: Flavour | None) -> Cleared | None:
         """As `Clearing.clear`; call it where it `may`."""
@@ -140,13 +147,6 @@ class Searches:
             clearing = self._clearing = Clearing(self._desk, world, rules, tree, book, self._now)
             self.bar(self._barred)
         return clearing
-
-    @property
-    def _is_settled(self) -> bool:
-        """Whether nobody is looked at any more in this plan, and somebody was put off."""
-        rules = self._rules
-        used_up = rules is not None and (self._left <= 0 or self._looked >= rules.per_plan)
-        return self._is_short and self._has_begun and used_up
 
     @property
     def _is_over(self) -> bool:

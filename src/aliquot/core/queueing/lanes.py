@@ -8,6 +8,7 @@ front grows older by a step of aging.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Callable
 from heapq import heapify, heappop, heapreplace
 
 from aliquot.core.ids import JobId
@@ -21,13 +22,14 @@ Tail = tuple[int, int, int, JobId]
 class Post:
     """One waiting job with what is compared of it, worked out once."""
 
-    __slots__ = ("charge", "fixed", "lane", "place", "stamp", "tail", "waiting")
+    __slots__ = ("charge", "fixed", "lane", "likeness", "place", "stamp", "tail", "waiting")
 
     def __init__(self, waiting: Waiting, charge: int) -> None:
         self.waiting = waiting
         self.charge = charge  # the number of its charge, for caches
         self.fixed = waiting.tier not in {Tier.OWN, Tier.BORROWING}
         self.lane: Lane = (waiting.tier, waiting.overdue, waiting.priority, waiting.size, waiting.group)
+        self.likeness = (waiting.group, waiting.overdue)
         self.stamp: Stamp = (waiting.submitted_ms, waiting.seq, waiting.id)
         self.tail: Tail = (waiting.size, *self.stamp)
         self.place: Place | None = None  # in its queue, where that does not change with time
@@ -109,6 +111,24 @@ class Lanes:
         """Pass over all of its tier that are charged like it and have no higher priority."""
         key = (waiting.tier, waiting.ways)
         self._refused[key] = max(waiting.priority, self._refused.get(key, waiting.priority))
+
+    def pass_over(self, is_passed: Callable[[Post], bool], now: int) -> None:
+        """All who are passed, in each lane up to the first who is not."""
+        heap = []
+        for standing in self._heap or ():
+            post = standing[1]
+            if not is_passed(post):
+                heap.append(standing)
+                continue
+            lane = self._lanes[post.lane]
+            at = self._cursor.get(post.lane, 0) + 1
+            while at < len(lane) and is_passed(lane[at][1]):
+                at += 1
+            self._cursor[post.lane] = at
+            if at < len(lane):
+                heap.append((self._place(lane[at][1], now), lane[at][1]))
+        heapify(heap)
+        self._heap = heap
 
     def _is_refused(self, waiting: Waiting) -> bool:
         most = self._refused.get((waiting.tier, waiting.ways))

@@ -246,8 +246,8 @@ class Lineup:
     def _first_of(self, leaf: int) -> Best | None:
         queue = self._queues.get(leaf)
         first = None if queue is None else queue.first(self.now)
-        while queue is not None and first is not None and self._is_passed(first[1]):
-            queue.advance(first[1], self.now)
+        if queue is not None and first is not None and self._is_passed(first[1]):
+            queue.pass_over(self._is_passed, self.now)
             first = queue.first(self.now)
         if queue is None or first is None:
             return None
@@ -259,12 +259,10 @@ class Lineup:
 
     def _is_passed(self, post: Post) -> bool:
         """Whether it has no turn, as those like it were dropped."""
-        if not self._dropped:
+        if post.likeness not in self._dropped:
             return False
         waiting = post.waiting
-        if waiting.in_turn or (waiting.group, waiting.overdue) not in self._dropped:
-            return False
-        return waiting.tier >= Tier.OWN and self._may_pass(waiting)
+        return not waiting.in_turn and waiting.tier >= Tier.OWN and self._may_pass(waiting)
 
     def _tier(self, post: Post) -> Tier:
         waiting = post.waiting
