@@ -18,6 +18,13 @@ AGAIN: Final = frozenset({"moved", "preempted", "resized", "supervisor-stopped",
 FINAL: Final = frozenset({"cancelled", "time-limit", "MemoryLimit", "memory-limit"})
 """Reasons after which nothing is tried again: its owner's will, and limits that it would reach once more."""
 
+SLACK_MS: Final = 10_000
+"""How much later than it should a supervisor may be, before it is taken to hang."""
+
+START_MS: Final = 60_000
+LOOK_MS: Final = 1_000
+LOOKS: Final = 2
+
 _WINDING_UP: Final = frozenset({Life.STOPPING, Life.OVER, Life.ORPHANED})
 
 
@@ -32,26 +39,35 @@ class Attempt:
     ) -> None:
         self.job, self.number, self.members, self.retries = job, number, members, retries
         self.reason = ""
+        self.time_ms: int | None = None  # how long it may run
+        self.stop_ms = 0  # how long its end may take
+        self.late_ms: int | None = None  # from when on it should have been over
         self.cards: frozenset[CardId] = frozenset()
         self.port: int | None = None  # on which its members may meet
         self.lapses: list[str] = []  # limits that its cgroups did not take
         self._has_told_start = phase is not Phase.STARTING
         self._has_told_stop = phase is Phase.STOPPING
+        self._looks = 0  # at its being late
 
-    def stop(self, reason: str, *, verb: str = "stop", before: str = "") -> None:
-        """End every member that lives. The first reason given stays."""
-        self.reason = self.reason or reason
+    def stop(self, reason: str, *, verb: str = "stop", before: str = "", grace_ms: int = 0) -> None:
+        """End every member that lives, within `grace_ms` or what its job says. The first reason stays."""
+        if not self.reason:
+            self.reason, self.late_ms, self._looks = reason, None, 0
+            self.stop_ms = max(self.stop_ms, grace_ms)
         for member in self.members:
             if member.life is Life.NEW:
                 member.bury()
             else:
                 member.order(f"{before}{verb} {reason}")
 
-    def judge(self, now: int) -> list[Event]:
-        """What has become true since the last call. A gang that lost a member is ended."""
+    def judge(self, now: int, since_boot: int) -> list[Event]:
+        """What has become true since the last call. A gang that lost a member is ended.
+
+        `since_boot`: milliseconds that no setting of the clock changes, as those of `late_ms`.
+        """
         told: list[Event] = []
         if not self._has_told_start and self._has_started():
-            self._has_told_start = True
+            self._has_told_start, self.late_ms = True, None
             told.append(Started(now, self.job, self.number))
         if self.is_over:
             return [*told, self._verdict(now)]
@@ -60,7 +76,39 @@ class Attempt:
         if not self._has_told_stop and all(member.life in _WINDING_UP for member in self.members):
             self._has_told_stop = True
             told.append(Stopping(now, self.job, self.number))
+        if self.late_ms is None:
+            self.late_ms = self._late_from(since_boot)
         return told
+
+    def end_late(self, now: int) -> str:
+        """It should have been over, or begun, by `now`: what to say of that, or "".
+
+        Not at the first look, since the whole machine may have slept. Supervisors that hang are killed.
+        """
+        self._looks += 1
+        self.late_ms = now + LOOK_MS
+        if self._looks < LOOKS:
+            return ""
+        if self.is_begun_late:
+            self._looks, self.late_ms = 0, now + START_MS
+            return f"{self.job} attempt {self.number}: nothing has begun it for {START_MS // 1000} s"
+        self.reason = self.reason or "time-limit"
+        for member in self.members:
+            member.end_supervisor()
+        hangs = f"{self.job} attempt {self.number}: its supervisor hangs, and is killed"
+        return hangs if self._looks == LOOKS else ""
+
+    @property
+    def is_begun_late(self) -> bool:
+        """Whether it has yet to begin, and nobody has ended it."""
+        return not self._has_told_start and not self.reason
+
+    def _late_from(self, now: int) -> int | None:
+        if self.reason:
+            return now + self.stop_ms + SLACK_MS
+        if not self._has_told_start:
+            return now + START_MS
+        return None if self.time_ms is None else now + self.time_ms + self.stop_ms + SLACK_MS
 
     @property
     def is_over(self) -> bool:

@@ -193,6 +193,11 @@ def quoted(job: str) -> str:
     return name if len(name) <= _LONGEST else "%%" + hashlib.sha256(job.encode()).hexdigest()
 
 
+def group_name(held: GrantId) -> str:
+    """What the control group of a member is called."""
+    return f"job-{quoted(held.job)}.{held.attempt}.{held.member}"
+
+
 def all_folders(state: Path) -> list[Folder]:
     """Every folder there is, in no order that means anything."""
     found = (folder_at(state, path) for path in state.glob("*"))

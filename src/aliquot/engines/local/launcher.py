@@ -21,9 +21,9 @@ from aliquot.core.world import World
 from aliquot.engines.local.attempts import GANG, Attempt
 from aliquot.engines.local.cgroups import Cgroups
 from aliquot.engines.local.confining import Grounds, confine, find_lapses
-from aliquot.engines.local.folders import Folder, all_folders, folders_of, quoted
-from aliquot.engines.local.leftovers import find_supervisors
-from aliquot.engines.local.members import Life, Member, end_stray
+from aliquot.engines.local.folders import Folder, all_folders, folders_of, group_name, quoted
+from aliquot.engines.local.lateness import Lateness, since_boot
+from aliquot.engines.local.members import Life, Member, end_strays
 from aliquot.engines.local.nursery import News, Nursery, await_end
 from aliquot.engines.local.orders import environment, spec_of
 from aliquot.engines.local.payload import Ending, Payload
@@ -74,6 +74,7 @@ class Launcher:
         self._live: dict[JobId, Attempt] = {}
         self._done: dict[JobId, int] = {}
         self._ticking: dict[JobId, None] = {}
+        self._lateness = Lateness()
         self._told: list[Event] = []
         self._over: list[Folder] = []  # told to be over
         self._droppable: list[Folder] = []  # and recorded
@@ -142,10 +143,13 @@ class Launcher:
             self._give_up(attempt, f"{error.filename or 'start'}: {error.strerror}")
         self._settle(attempt)
 
-    def stop(self, job: JobId, number: int, reason: str = "cancelled", before: str = "") -> None:
+    def stop(
+        self, job: JobId, number: int, reason: str = "cancelled", before: str = "", grace_ms: int = 0
+    ) -> None:
         """End the attempt: warning, TERM, KILL. One that never ran is seen to never run, and is over.
 
-        `before`: what the supervisor is told first. May be repeated; an attempt long over is left alone.
+        `before`: what the supervisor is told first, which may give it a grace of `grace_ms`. May be repeated;
+        an attempt long over is left alone.
         """
         if number <= self._done.get(job, 0):
             return
@@ -155,12 +159,12 @@ class Launcher:
         if attempt is None:
             attempt = self._follow(job, number, len(folders_of(self.places.state, job, number)))
         # of an earlier attempt that lives: it has to be over first, and this has to be asked for again
-        attempt.stop(reason, before=before)
+        attempt.stop(reason, before=before, grace_ms=grace_ms)
         self._settle(attempt)
 
     def evict(self, job: JobId, number: int, grace_ms: int, reason: str = "preempted") -> None:
         """End it and not its job: warning, or TERM, at once, more after `grace_ms`; 0: its own grace."""
-        self.stop(job, number, reason, f"grace {grace_ms}\n" if grace_ms else "")
+        self.stop(job, number, reason, f"grace {grace_ms}\n" if grace_ms else "", grace_ms)
 
     def flush(self) -> None:
         """Begin what was asked to start, all at once."""
@@ -202,7 +206,8 @@ class Launcher:
                 if member.life is Life.NEW:
                     member.bury()  # it never will begin: of a gang, the others have been told where to meet
             self._settle(attempt)
-        self._end_strays(starting)
+        known = set(self.living().items()) | {folder.held[:2] for folder in self._over}  # on record or soon
+        end_strays(self.places.state, known, starting, self.say)
 
     # --- news ------------------------------------------------------------------------------------------
 
@@ -256,6 +261,8 @@ class Launcher:
         found = [self._member(GrantId(job, number, at)) for at in range(members)]
         retries = spared + (payload.retries if payload is not None else 0)
         attempt = self._live[job] = Attempt(job, number, found, retries, phase)
+        if payload is not None:
+            attempt.time_ms, attempt.stop_ms = payload.time_ms, payload.stop.warn_ms + payload.stop.grace_ms
         for member in found:
             # what no earlier service has left is not looked for
             if self._left is None or member.folder.at in self._left:
@@ -263,7 +270,7 @@ class Launcher:
         return attempt
 
     def _member(self, held: GrantId) -> Member:
-        group = None if self.cgroups is None else self.cgroups.find(_group_name(held))
+        group = None if self.cgroups is None else self.cgroups.find(group_name(held))
         return Member(Folder(self.places.state, held), group)
 
     def _launch(self, member: Member, attempt: Attempt, payload: Payload, held: Sequence[Placement]) -> None:
@@ -272,7 +279,7 @@ class Launcher:
         if self.cgroups is not None:
             asked, there = payload.limits_of(name.member, held[name.member]), held[name.member]
             limits = confine(asked, there, self.grounds, self.cgroups.missing.keys())
-            member.group = self.cgroups.make(_group_name(name), limits)
+            member.group = self.cgroups.make(group_name(name), limits)
             attempt.lapses += member.group.unenforced
         extra = self._exports(name, held[name.member], payload)
         env = environment(payload, held, member.folder, extra, attempt.port)
@@ -300,33 +307,17 @@ class Launcher:
                 member.life, member.ending = Life.OVER, Ending("refused", text=why)
         attempt.stop(GANG, verb="kill")
 
-    def _end_strays(self, starting: set[JobId]) -> None:
-        """End what runs and is not on record, and take away what is left of what is over."""
-        known = set(self.living().items()) | {(held.job, held.attempt) for held in self._told_over()}
-        for folder in find_supervisors(self.places.state):
-            job, number, _ = folder.held
-            if (job, number) not in known:
-                self.say(f"{job} attempt {number}: runs, but is not on record; it is ended")
-                end_stray(folder)
-        for folder in all_folders(self.places.state):
-            job, number, _ = folder.held
-            if (job, number) not in known and job not in starting and folder.make_void():
-                folder.drop()
-
-    def _told_over(self) -> list[GrantId]:
-        """Members of attempts found to be over, which are not on record yet."""
-        return [folder.held for folder in self._over]
-
     def _settle(self, attempt: Attempt) -> None:
         """Tell what has become true of the attempt, and listen to what still lives."""
         if self._live.get(attempt.job) is not attempt:
             return
-        told = attempt.judge(self._now())
+        told = attempt.judge(self._now(), since_boot())
         if attempt.is_over:
             self._keep(attempt.job, attempt.number, [member.ending for member in attempt.members])
             self._over += [member.folder for member in attempt.members]
             self._done[attempt.job] = attempt.number
             del self._live[attempt.job]
+        self._lateness.note(attempt)
         self._told += told
         for member in attempt.members:
             self._listen(attempt, member)
@@ -341,6 +332,7 @@ class Launcher:
         wait = timeout_ms
         if self._ticking:
             wait = TICK_MS if wait is None else min(wait, TICK_MS)
+        wait = self._lateness.wait(wait)
         for fd, _ in self._epoll.poll(None if wait is None else max(0, wait) / 1000):
             nursery = self._nursery
             if fd == self._bell:
@@ -356,6 +348,17 @@ class Launcher:
             for member in attempt.members:
                 member.tick()
             self._settle(attempt)
+        for attempt, said in self._lateness.late():
+            if said:
+                self.say(said)
+                if attempt.is_begun_late and any(member.is_ordered for member in attempt.members):
+                    self._replace_nursery()
+            self._settle(attempt)
+
+    def _replace_nursery(self) -> None:
+        if self._nursery is not None:
+            self.say("the process that starts supervisors hangs, and is replaced")
+            self._lose_nursery(self._nursery)
 
     def _hear_all(self, heard: Sequence[News]) -> None:
         for news in heard:
@@ -394,7 +397,3 @@ class Launcher:
     def _ignore(self, member: Member) -> None:
         if self._owner.pop(member.pidfd, None) is not None:
             self._epoll.unregister(member.pidfd)
-
-
-def _group_name(held: GrantId) -> str:
-    return f"job-{quoted(held.job)}.{held.attempt}.{held.member}"

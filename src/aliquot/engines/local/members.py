@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Callable, Container
 from enum import Enum
+from pathlib import Path
 from typing import Final
 
+from aliquot.core.ids import JobId
 from aliquot.engines.local.cgroups import Group
-from aliquot.engines.local.folders import Folder
-from aliquot.engines.local.leftovers import find_leftovers, kill_leftovers
+from aliquot.engines.local.folders import Folder, all_folders
+from aliquot.engines.local.leftovers import find_leftovers, find_supervisors, kill_leftovers
 from aliquot.engines.local.orders import mark_of
 from aliquot.engines.local.payload import Ending
 
@@ -101,6 +104,16 @@ class Member:
         if self.life in {Life.STARTING, Life.RUNNING, Life.STOPPING}:
             self.stop_line = "" if self.folder.command(line) else line
 
+    def end_supervisor(self) -> None:
+        """KILL a supervisor that does not do what it was told; asked again, take it for gone once it is."""
+        if self.life not in {Life.STARTING, Life.RUNNING, Life.STOPPING}:
+            return
+        pid = self.folder.holder()
+        if pid is None:
+            self.see_supervisor_gone()
+        else:
+            kill_leftovers([pid])
+
     def tick(self) -> None:
         """What has to be tried again: commands nobody took, processes that are still there."""
         if self.stop_line:
@@ -117,6 +130,11 @@ class Member:
         """Whether `tick` has something to do soon."""
         is_adopted_early = self.life is Life.STARTING and self.is_unheard
         return bool(self.stop_line) or is_adopted_early or self.life is Life.ORPHANED
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the nursery was told to begin it, and has told nothing yet."""
+        return self.life is Life.STARTING and self.serial is not None
 
     @property
     def is_unheard(self) -> bool:
@@ -177,8 +195,25 @@ class Member:
         self.group.remove()
 
 
-def end_stray(folder: Folder) -> None:
-    """End an attempt that the record knows nothing of: by its supervisor, which takes all of it along."""
-    if not folder.command("kill unknown") and (pid := folder.holder()) is not None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+def end_strays(
+    state: Path,
+    known: Container[tuple[JobId, int]],
+    starting: Container[JobId],
+    say: Callable[[str], object],
+) -> None:
+    """End what runs below `state` and is none of the attempts `known`, and take away what is left of others.
+
+    By its supervisor, which takes all of it along. Jobs that are `starting` may have begun to.
+    """
+    for folder in find_supervisors(state):
+        job, number, _ = folder.held
+        if (job, number) in known:
+            continue
+        say(f"{job} attempt {number}: runs, but is not on record; it is ended")
+        if not folder.command("kill unknown") and (pid := folder.holder()) is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+    for folder in all_folders(state):
+        job, number, _ = folder.held
+        if (job, number) not in known and job not in starting and folder.make_void():
+            folder.drop()
