@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import aliquot
+from tests.interfaces.test_api import NOBODY, as_nobody
 from tests.support.command import ROOT
-from tests.support.local import wait_for
+from tests.support.local import is_root, wait_for
 from tests.support.service import LiveService
 
 REPORT = f"{sys.executable} -m aliquot report"
@@ -87,6 +89,26 @@ def test_a_job_that_runs_on_reports_to_the_next_service(ends: Callable[[LiveServ
         service.start()
         wait_for(lambda: service.client.job(job).progress, "a report to the next")
         service.client.cancel(job)
+
+
+@pytest.mark.skipif(not is_root(), reason="only root may become somebody else")
+def test_each_user_has_a_socket_of_his_own_that_he_alone_may_write_to() -> None:
+    with LiveService() as service:
+        roots = service.submit("echo $ALIQUOT_REPORT")
+        service.client.wait(roots)
+        path = service.client.output(roots).body.decode().strip()
+        script = f"echo $ALIQUOT_REPORT; [ -w $ALIQUOT_REPORT ] && echo mine; [ -w {path} ] || echo shut"
+        (said,) = as_nobody(
+            service.socket,
+            f"""
+job = client.submit(Submission(command=("sh", "-c", {script!r}), spec={{"gpu": {{}}}}))
+client.wait(job)
+say(client.output(job).body.decode().split())
+""",
+        )
+        ((own, *words),) = said
+        assert (Path(path).parent, Path(path).name) == (Path(own).parent, "0")
+        assert (Path(own).name, words) == (str(NOBODY), ["mine", "shut"])
 
 
 def test_outside_of_a_job_a_report_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
