@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +106,25 @@ def test_a_job_submitted_in_the_moment_of_a_signal_is_not_left_behind(
     assert done.code == 128 + number
     service.client.cancel(blocker)
     service.client.wait(blocker)
+
+
+def test_a_service_that_never_answers_is_left_at_the_second_interrupt(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+        with subprocess.Popen(
+            [sys.executable, "-m", "aliquot", "run", "--socket", str(tmp_path / "s"), "--", "true"],
+            env=environment(), stderr=subprocess.PIPE, text=True,
+        ) as running:  # fmt: skip  # two lines read better than nine
+            asking, _ = listening.accept()
+            assert asking.recv(1)
+            while running.poll() is None:
+                running.send_signal(signal.SIGINT)
+                time.sleep(0.05)
+            _, err = running.communicate()
+            asking.close()
+    said = "the service has not answered; 'aliquot jobs' shows whether it has the job\n"
+    assert (running.returncode, err) == (130, said)
 
 
 def test_a_signal_before_the_answer_reaches_a_job_that_runs_by_then(service: LiveService) -> None:
