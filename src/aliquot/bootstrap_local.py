@@ -240,7 +240,7 @@ def _warm(warming: Warming, service: Service) -> None:
     """Have compiled what is not yet; that is waited for where no job has to be taken up."""
     if warming.is_done:
         return
-    _say("what tells when jobs start is compiled, once for this version, which takes about ten seconds")
+    _say("what counts when many jobs start is compiled, once for this version, for about ten seconds")
     warming.begin()
     if all(life.over_ms is not None for life in service.chronicle.lives.values()):
         warming.wait(PATIENCE_S)
