@@ -7,11 +7,12 @@ object: the world makes a new list whenever a grant there changes.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from aliquot.core.columns import DIMS
-from aliquot.core.grants import Seat
+from aliquot.core.grants import Grant, Seat
 from aliquot.core.ids import GrantId, JobId
 from aliquot.core.lengths import LengthOf, length_by
 from aliquot.core.lifecycle import Phase
@@ -45,6 +46,14 @@ def stays_on(world: Frozen, row: int, length: LengthOf) -> list[Stay]:
     return found
 
 
+class _Known(NamedTuple):
+    """A stay, and what it was read from; None where the grant has no seat."""
+
+    record: JobRecord
+    grants: tuple[Grant, ...]
+    stay: Stay | None
+
+
 class EndsMemo:
     """The stays of all rows."""
 
@@ -53,6 +62,7 @@ class EndsMemo:
         self._nodes: object = None
         self._records: list[NodeRecord | None] = []
         self._residents: list[tuple[GrantId, ...]] = []
+        self._known: list[dict[GrantId, _Known]] = []
         self._stays = _blank(0, _FIRST_SLOTS)
         self.number: I64 = np.zeros(0, np.int64)  # [rows] another one wherever the row was written anew
         self._written = 0
@@ -61,11 +71,12 @@ class EndsMemo:
         """Those of `world`, in columns; not to be written."""
         if self._estimates != settings.estimates:
             self._estimates, self._nodes = settings.estimates, None
-            self._records, self._residents = [], []
+            self._records, self._residents, self._known = [], [], []
         if len(self._residents) < world.rows:
             missing = world.rows - len(self._residents)
             self._records += [None] * missing
             self._residents += [_NEVER] * missing
+            self._known += [{} for _ in range(missing)]
             self._make_room(world.rows, self._stays.end.shape[1])
         length = length_by(settings)
         same_nodes = self._nodes is world.nodes
@@ -74,9 +85,25 @@ class EndsMemo:
             if now is known and (same_nodes or self._records[row] is world.nodes[world.node_at[row]]):
                 continue
             self._residents[row], self._records[row] = now, world.nodes[world.node_at[row]]
-            self._write(row, stays_on(world, row, length))
+            self._write(row, self._read(world, row, length))
         self._nodes = world.nodes
         return self._stays
+
+    def _read(self, world: Frozen, row: int, length: LengthOf) -> list[Stay]:
+        """As `stays_on`; only those whose job or grants are others than before are read."""
+        before, jobs, grants = self._known[row], world.jobs, world.grants
+        after: dict[GrantId, _Known] = {}
+        for held in self._residents[row]:
+            record, own = jobs[held.job], grants[held.job]
+            known = before.get(held)
+            if known is None or known.record is not record or known.grants is not own:
+                seat = own[held.member].seat
+                known = _Known(record, own, None if seat is None else _stay(record, seat, length))
+            after[held] = known
+        self._known[row] = after
+        found = [known.stay for known in after.values() if known.stay is not None]
+        found.sort(key=lambda stay: stay.end)
+        return found
 
     def _write(self, row: int, stays: list[Stay]) -> None:
         count = len(stays)

@@ -117,6 +117,7 @@ class Roll:
         self.held: I64 = np.zeros((_FIRST, 7), np.int64)
         self.start: I64 = np.zeros(0, np.int64)
         self.count: I64 = np.zeros(0, np.int64)
+        self._lines: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}  # of each: row, what it holds
         self._room: list[int] = []
         self._end = 0
         self._free: list[int] = []
@@ -127,6 +128,10 @@ class Roll:
         for one, terms in parts:
             at = self._free.pop() if self._free else self._new()
             self.all[at] = one
+            seats = one.seats
+            self._lines[at] = tuple(
+                (seat.row, (at, seat.mask, *seat.vector, seat.cpu, seat.host)) for seat in seats
+            )
             cards = sum(seat.mask.bit_count() for seat in one.seats)
             kind = self.kinds.of(one)
             self.columns[:, at] = (*terms, kind, *one.submitted, cards, len(parts) > 1)
@@ -158,10 +163,7 @@ class Roll:
         lines: list[tuple[int, ...]] = []
         for job in jobs:
             for at in self.numbers.get(job, ()):
-                one = self.all[at]
-                assert one is not None
-                here = (seat for seat in one.seats if seat.row == row)
-                lines += [(at, seat.mask, *seat.vector, seat.cpu, seat.host) for seat in here]
+                lines += [line for there, line in self._lines[at] if there == row]
         self._make_room(row, len(lines))
         start = int(self.start[row])
         self.count[row] = len(lines)
@@ -246,6 +248,8 @@ class LodgersMemo:
             jobs.update(dict.fromkeys(held.job for held in now[row]))
             self.residents[row] = now[row]
         for job in jobs:
-            rows.update(dict.fromkeys(read(job)))
+            touched = read(job)
+            if touched:
+                rows.update(dict.fromkeys(touched))
         for row in rows:
             self.roll.lay(row, dict.fromkeys(held.job for held in self.residents[row]))
