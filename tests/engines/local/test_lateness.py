@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from aliquot.core.events import Outcome
 from aliquot.engines.local import attempts
+from aliquot.engines.local.folders import Folder
 from aliquot.engines.local.nursery import living_nursery
-from aliquot.engines.local.payload import Stop
+from aliquot.engines.local.payload import Ending, Stop
 from tests.support.build import a_request
-from tests.support.local import Site
+from tests.support.local import Site, wait_for
 
 SOON = Stop(grace_ms=100)
 
@@ -69,6 +70,25 @@ def test_a_nursery_that_hangs_is_replaced(site: Site) -> None:
     assert site.output("j", attempt=len(site.outcomes("j"))) == "here\n"
     assert site.outcomes("j")[-1] is Outcome.SUCCEEDED
     assert "the process that starts supervisors hangs, and is replaced" in site.said
+
+
+def test_an_end_that_is_recorded_while_a_restarted_service_looks_is_not_lost(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.submit("j", "sleep 100").until_running("j")
+    site._close()
+    folder = site.at("j")
+    folder.command("stop cancelled")
+    wait_for(lambda: folder.ending() is not None and folder.holder() is None, "its end")
+    found = [None]  # the first look is a moment too early
+
+    def look(folder: Folder, ending: Callable[[Folder], Ending | None] = Folder.ending) -> Ending | None:
+        return found.pop() if found else ending(folder)
+
+    monkeypatch.setattr(Folder, "ending", look)
+    site._open()
+    site.until_over("j")
+    assert site.ending("j").reason == "cancelled"
 
 
 def hang(site: Site, name: str, member: int = 0) -> None:

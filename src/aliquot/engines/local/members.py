@@ -92,6 +92,8 @@ class Member:
             if not self._follow_holder():
                 self.life = Life.STARTING  # held a moment ago: `tick` looks again
             return
+        if self._end_by_record():  # it was recorded since somebody looked
+            return
         if self.folder.begun() is None:
             self._be_over()
             return
