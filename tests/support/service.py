@@ -53,7 +53,15 @@ class LiveService:
         shutil.copy2(supervisor(), self.state / "bin")
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:  # nothing that was begun is left, however it went wrong
+            if self.process is not None:
+                self.process.kill()
+                self.process.wait()
+                self.process = None
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
         """Ends whatever still runs: a test leaves nothing behind."""
