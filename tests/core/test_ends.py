@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from aliquot.core.ends import EndsMemo, stays_on
-from aliquot.core.events import CardsFaulty, Evicting, Started
+from aliquot.core.events import CardsFaulty, Event, Evicting, JobSubmitted, Started
 from aliquot.core.lengths import length_by
 from aliquot.core.movables import MovablesMemo
 from aliquot.core.records import Frozen
@@ -29,12 +30,34 @@ Rows = list[list[tuple[int, int, int, tuple[int, ...], int, int]]]
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False), steps=st.integers(20, 80))
 def test_who_may_be_moved_is_what_a_new_memo_reads(random: Random, steps: int) -> None:
-    memo, history = MovablesMemo(), History(random)
+    memo, history = MovablesMemo(), Restless(random)
     for _ in range(steps):
         history.step()
         world = history.world.freeze()
         for row in range(world.rows):
             assert memo.on(world, row) == MovablesMemo().on(world, row)
+
+
+class Restless(History):
+    """Every other job may be moved."""
+
+    def record(self, *events: Event) -> None:
+        """Jobs get what the plain histories do not have."""
+        super().record(*(self._restless(event) for event in events))
+
+    def _restless(self, event: Event) -> Event:
+        if not isinstance(event, JobSubmitted):
+            return event
+        return JobSubmitted(event.at, replace(event.job, movable=self.random.random() < 0.5))
+
+
+def test_some_of_these_may_be_moved() -> None:
+    history, found = Restless(Random(3)), 0
+    for _ in range(200):
+        history.step()
+        world = history.world.freeze()
+        found += sum(len(MovablesMemo().on(world, row)) for row in range(world.rows))
+    assert found > 0
 
 
 def remembered(memo: EndsMemo, world: Frozen, how: Settings) -> Rows:

@@ -37,13 +37,13 @@ def find_prospects(ground: Ground, rows: int, wish: Wish, most: int) -> list[Pla
     np.add.at(least, row[order], cost[order] * used // cards[order])
     given = np.bincount(row, cards, rows).astype(np.int64)
 
-    order = np.lexsort((-cards, row))
+    order = _ordered(row, cards.max(initial=0) - cards)
     jobs = np.bincount(row[order], _used(row[order], cards[order], lack) > 0, rows).astype(np.int64)
 
     if ground.tenants.has_parts:
         jobs[:] = 0  # the job of a part may be counted already
 
-    order = np.lexsort((rank, row))
+    order = _ordered(row, rank)
     worst = np.zeros(rows, np.int64)
     np.maximum.at(worst, row[order], np.where(_used(row[order], cards[order], lack) > 0, rank[order], 0))
 
@@ -121,6 +121,14 @@ def _fitting(cells: Cells, rows: int, shape: Shape) -> tuple[I64, I64]:
     room = (cells.left[:rows] >= ask[:, None, :]).all(axis=2)
     bits = (free[:, None] >> np.arange(room.shape[1])) & 1
     return free, (room & (bits == 1)).sum(axis=1).astype(np.int64)
+
+
+def _ordered(row: I64, less: I64) -> I64:
+    """As `lexsort((less, row))`, for small numbers from 0: of one key each, so that none is equal."""
+    count = len(row)
+    key = (row * (less.max(initial=0) + 1) + less) * count + np.arange(count)
+    found: I64 = np.argsort(key)
+    return found
 
 
 def _count_bits(masks: I64) -> I64:
