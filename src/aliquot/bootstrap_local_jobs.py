@@ -94,6 +94,7 @@ def _exit(ending: Ending | None) -> Exit | None:
         max_rss_kib=ending.max_rss_kib,
         lost_bytes=ending.lost_bytes,
         signal=ending.signal,
+        ended_ms=ending.at_ms,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aliquot.control.endings import reason_of, with_exits
+from aliquot.control.endings import reason_of, status_of, with_exits
 from aliquot.control.views import AttemptView, Exit
 from aliquot.interfaces.cli.endings import exit_line, outcome_words
 
@@ -54,6 +54,32 @@ def test_of_an_attempt_that_runs_no_end_is_looked_for() -> None:
 def test_the_reason_of_a_gang_is_that_of_the_member_that_began_it() -> None:
     assert reason_of((killed("gang"), None, killed("time-limit"), killed("gang"))) == "time-limit"
     assert reason_of((FAILED, killed("gang"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("exits", "status"),
+    [
+        pytest.param((Exit("exited", 0), Exit("exited", 0)), 0, id="all is well"),
+        pytest.param((killed("gang"), Exit("exited", 4), killed("gang", 9)), 4, id="a later member failed"),
+        pytest.param(
+            (Exit("exited", 1, ended_ms=9), Exit("exited", 4, ended_ms=5)),
+            4,
+            id="the second failed first",
+        ),
+        pytest.param((Exit("exited", 0), Exit("exited", 4)), 4, id="one was done before another failed"),
+        pytest.param((killed("time-limit"), killed("time-limit")), 143, id="the time of all was up"),
+        pytest.param((None,), None, id="nobody saw how"),
+        pytest.param((killed("gang"), None), None, id="of who began it nobody saw how it ended"),
+        pytest.param((Exit("exited", 0), None), None, id="of one nobody saw how it ended"),
+        pytest.param((None, FAILED), 1, id="one was lost and another failed"),
+        pytest.param((Exit("refused", 0), killed("gang")), 127, id="one could not be started"),
+        pytest.param((), None, id="nothing was recorded"),
+    ],
+)
+def test_an_exit_code_is_that_of_the_member_that_failed_first(
+    exits: tuple[Exit | None, ...], status: int | None
+) -> None:
+    assert status_of(exits) == status
 
 
 @pytest.mark.parametrize(

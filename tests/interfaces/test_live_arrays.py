@@ -154,6 +154,10 @@ def test_a_gang_fails_as_a_whole_where_one_member_fails(service: LiveService) ->
     done = service.run("run", "--members", "3", "--", "sh", "-c", script)
     assert done.code == 5
     assert {"0: told", "2: told"} <= set(done.out.splitlines())
+    plain = service.run("run", "--members", "3", "--", "sh", "-c", "[ $RANK = 1 ] && exit 4; exec sleep 60")
+    failed = service.client.jobs()[-1].id
+    assert (plain.code, service.client.job(failed).job.exit_status) == (4, 4)
+    assert service.run("wait", failed).code == 4
     stubborn = gang(service, 2, "[ $ALIQUOT_RANK = 1 ] && exit 6; trap '' TERM; while :; do sleep 0.05; done")
     detail = service.client.wait(stubborn)
     (attempt,) = detail.attempts

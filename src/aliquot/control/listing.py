@@ -11,7 +11,7 @@ from typing import Final
 from aliquot.control.arrays import array_of, fold
 from aliquot.control.card_views import CardUse, CardView, Excess, Foreigner, TakenCard
 from aliquot.control.chronicle import Life, held_width
-from aliquot.control.endings import reason_of
+from aliquot.control.endings import reason_of, status_of
 from aliquot.control.kept import Kept
 from aliquot.control.looking import Lookout
 from aliquot.control.overbooked import gone_cards
@@ -26,7 +26,6 @@ from aliquot.core.records import Frozen, NodeRecord, queue_key
 from aliquot.core.units import FULL
 
 PEAK_FORMATS: Final = ("bf16", "fp16")  # what models are trained in; the first that a card's facts have
-UNRUNNABLE: Final = 127  # what a shell reports for a command that is not there
 
 
 def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | None = None) -> JobSummary:
@@ -56,14 +55,8 @@ def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | 
 
 
 def exit_status(life: Life) -> int | None:
-    """The exit code of a job that is over: of its members, the first that is not 0; None where unknown."""
-    if life.over_ms is None or not life.attempts:
-        return None
-    exits = [ending for ending in life.attempts[-1].exits if ending is not None]
-    if not exits:
-        return None
-    codes = [ending.status or (0 if ending.how == "exited" else UNRUNNABLE) for ending in exits]
-    return next((code for code in codes if code), 0)
+    """The exit code of a job that is over: that of its last attempt; None where unknown."""
+    return None if life.over_ms is None or not life.attempts else status_of(life.attempts[-1].exits)
 
 
 def list_jobs(

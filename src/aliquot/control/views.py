@@ -158,6 +158,7 @@ class Exit(msgspec.Struct, frozen=True):
     max_rss_kib: int = 0
     lost_bytes: int = 0  # of its output, for want of room on the disk
     signal: int = 0  # by number
+    ended_ms: int = 0  # when; 0 where that is not on record
 
 
 class CardGrant(msgspec.Struct, frozen=True):
