@@ -64,6 +64,15 @@ def test_run_times_are_learnt_from_those_who_succeed() -> None:
     assert Foresight(PLAIN).estimate(a_job("next")) is None
 
 
+def test_of_who_runs_where_nothing_is_known_the_limit_speaks() -> None:
+    foresight, site = Foresight(PLAIN), WorldBuilder()
+    job = a_job("j", limit_ms=60 * MINUTE)
+    site.happen(JobSubmitted(0, job))
+    foresight.see([JobSubmitted(0, job), Granted(0, job.id, 1, ())], site.world)
+    foresight.see([JobSubmitted(MINUTE, a_job("other", at=MINUTE, seq=1))], site.world)
+    assert foresight.estimate(job) == 60 * MINUTE
+
+
 def test_where_words_were_wrong_several_futures_are_looked_at() -> None:
     foresight, site = Foresight(PLAIN), WorldBuilder()
     assert foresight.futures is None

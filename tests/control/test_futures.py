@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aliquot.control.futures import levels_of
+from aliquot.control.futures import column, levels_of, play_futures
+from aliquot.core.ids import JobId
 from aliquot.core.room.shadow import FAR
+from tests.support.worlds import WorldBuilder
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,18 @@ from aliquot.core.room.shadow import FAR
 )
 def test_levels_of_starts(starts: list[int], expected: tuple[int, int, int]) -> None:
     assert levels_of([np.array([start]) for start in starts]) == [expected]
+
+
+def test_what_is_learnt_while_futures_are_drawn_changes_how_many_there_are_and_nothing_else() -> None:
+    site = WorldBuilder().node("n", 1)
+    site.submit("a")
+    site.submit("b")
+    jobs = [site.frozen.jobs[JobId(name)].job for name in "ab"]
+    drawn = iter([[5, 6], [7, 8, 9, 10]])
+    played = list(
+        play_futures(site.frozen, 0, column([]), jobs, lambda job: None, lambda job, ran: next(drawn))
+    )
+    assert [lengths.tolist() for _, lengths in played] == [[5, 7], [6, 8]]
 
 
 @given(st.lists(st.lists(st.integers(0, 2**50), min_size=3, max_size=3), min_size=1, max_size=9))

@@ -44,7 +44,7 @@ def play_futures(
     held = [world.jobs[job] for job in sorted(world.grants)]
     ran = [futures(record.job, max(0, now - record.granted_ms)) for record in held]
     runs = [futures(job, 0) for job in jobs]
-    for at in range(len(runs[0])):
+    for at in range(min(len(lengths) for lengths in (*ran, *runs))):  # more may be learnt in between
         over = []
         for record, length, end in zip(held, (lengths[at] for lengths in ran), ends.tolist(), strict=True):
             is_known = length is not None and record.phase is not Phase.STOPPING

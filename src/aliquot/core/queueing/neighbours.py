@@ -146,11 +146,14 @@ class Neighbours:
             self._within.clear()
             self._at = now
         parts = [max(part, _LEAST_LEFT) for part in left]
+        known = None
         for key in _levels(like):
             known = self._group(key, now)
             if known is not None and (not ran_ms or known.over[-1] > ran_ms):
                 return tuple(_lengths_of(known.over, self._ended_within(key, known, seq), ran_ms, parts))
-        return tuple(int(ran_ms / part) + 1 for part in parts) if ran_ms else (None,) * len(parts)
+        if known is None:
+            return (None,) * len(parts)
+        return tuple(int(ran_ms / part) + 1 for part in parts)
 
     def _hear(self, key: tuple[object, ...]) -> _Group:
         self._at = -1
