@@ -5,12 +5,12 @@ frozen, planned with the memo of the cycle before, the plan is checked and folde
 <= 0.5 s, striven for 0.1 s, process CPU on one core, scaled by the calibration loop.
 
 Two scenes: in `full` a cycle follows 4 ends (within about 2 s) and little starts, in `turnover` 150. Jobs end
-before their estimates, some later. Whatever starts is replaced, so that 10,000 wait in 100 queues. Three
-policies: fair order with decay and aging, and backfill with reservations; in the second also preemption; the
-third is the preset `balanced` as it is. The engine is played by hand: what is granted has started by the next
-cycle, what is being stopped is over after its grace.
+before their estimates, some later. Whatever starts is replaced, so that 10,000 wait in 100 queues. Policies:
+fair order with decay and aging, and backfill with reservations; the same with preemption; and every preset as
+it is. The engine is played by hand: what is granted has started by the next cycle, what is being stopped is
+over after its grace.
 
-Usage: bench_cycle.py [CYCLES] [full|turnover|fair|preempt|balanced ...]
+Usage: bench_cycle.py [CYCLES] [full|turnover|fair|preempt|PRESET ...]
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from aliquot.config import BUILTIN
+from aliquot.config.objectives import PRESETS
 from aliquot.core import commit
 from aliquot.core.events import Ended, Event, Evicting, Granted, JobSubmitted, Outcome, Started
 from aliquot.core.ids import JobId
@@ -49,7 +50,7 @@ FAIR = Settings(order=ORDER, backfill=Backfill())
 POLICIES = {
     "fair": FAIR,
     "preempt": replace(FAIR, preemption=Preemption(least_run_ms=600_000)),
-    "balanced": dict(BUILTIN)["balanced"],
+    **{preset.name: dict(BUILTIN)[preset.name] for preset in PRESETS},
 }
 COUNTED = (Place, Evict, Reserve, Wait)
 DONE = ("started", "stopped", "reserved", "waits", "refused")

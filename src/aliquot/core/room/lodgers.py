@@ -109,7 +109,8 @@ class Roll:
 
     def __init__(self) -> None:
         self.all: list[Tenant | None] = []
-        self.columns: I64 = np.full((11, _FIRST), -1, np.int64)
+        self._columns: I64 = np.full((11, _FIRST), -1, np.int64)
+        self._fresh: dict[int, tuple[int, ...]] = {}  # columns yet to be written, many at one go
         self.numbers: dict[JobId, tuple[int, ...]] = {}
         self.before: dict[int, int] = {}  # of a part of a job: the one that has to be taken before it
         self.kinds = Kinds()
@@ -121,6 +122,14 @@ class Roll:
         self._room: list[int] = []
         self._end = 0
         self._free: list[int] = []
+
+    @property
+    def columns(self) -> I64:
+        """[columns, tenants] of all."""
+        if self._fresh:
+            self._columns[:, list(self._fresh)] = np.array(list(self._fresh.values()), np.int64).T
+            self._fresh.clear()
+        return self._columns
 
     def add(self, job: JobId, parts: Sequence[tuple[Tenant, Terms]]) -> None:
         """A job that might be stopped, as its parts in their order."""
@@ -134,7 +143,7 @@ class Roll:
             )
             cards = sum(seat.mask.bit_count() for seat in one.seats)
             kind = self.kinds.of(one)
-            self.columns[:, at] = (*terms, kind, *one.submitted, cards, len(parts) > 1)
+            self._fresh[at] = (*terms, kind, *one.submitted, cards, len(parts) > 1)
             if numbers:
                 self.before[at] = numbers[-1]
             numbers.append(at)
@@ -148,7 +157,8 @@ class Roll:
             assert one is not None
             rows.update(dict.fromkeys(seat.row for seat in one.seats))
             self.all[at] = None
-            self.columns[KIND, at] = -1
+            self._fresh.pop(at, None)
+            self._columns[KIND, at] = -1
             self.before.pop(at, None)
             self._free.append(at)
         return list(rows)
@@ -181,9 +191,9 @@ class Roll:
     def _new(self) -> int:
         at = len(self.all)
         self.all.append(None)
-        if at == self.columns.shape[1]:
-            more = np.full((self.columns.shape[0], at), -1, np.int64)
-            self.columns = np.concatenate((self.columns, more), axis=1)
+        if at == self._columns.shape[1]:
+            more = np.full((self._columns.shape[0], at), -1, np.int64)
+            self._columns = np.concatenate((self._columns, more), axis=1)
         return at
 
     def _make_room(self, row: int, lines: int) -> None:
