@@ -32,6 +32,7 @@ def middle(known: Neighbours, like: Like = ME, seq: int = 99, ran: int = 0, now:
 
 def test_nothing_known_is_no_length() -> None:
     assert Neighbours().lengths(ME, 0, 0, (0.5, 0.1), 0) == (None, None)
+    assert Neighbours().lengths(ME, 0, 5000, (0.5, 0.1), 0) == (None, None), "that it runs says not how long"
     assert middle(taught((ME, 5))) is None
     assert middle(taught((ME, 5)), ran=HOUR) is None, "that it runs already says nothing of how long it will"
     assert not Neighbours()
