@@ -54,10 +54,15 @@ def stop_unwinding() -> None:
 
 
 def open_output() -> None:
-    """A stream that this process was started without takes what is printed, and forgets it."""
+    """Whatever is printed can be, wherever it goes; called once, before anything is printed.
+
+    A stream that this process was started without takes it and forgets it. What a stream's encoding has no
+    character for is written as its code, such as \\u732b: names of jobs and users may hold any.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - for good
+        getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def describe_trouble(error: OSError) -> str:

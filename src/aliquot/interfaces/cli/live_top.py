@@ -26,6 +26,8 @@ from aliquot.interfaces.cli.screen import Screen
 
 ROWS: Final = 30  # of jobs; the rest is counted
 BAR: Final = 10
+BLOCKS: Final = "\u2588\u2591"  # of a bar: granted, and free
+PLAIN_BLOCKS: Final = "#."  # the same where an encoding lacks them
 WIDEST: Final = 1000  # columns of a picture that goes to no screen
 _STYLE: Final = {"running": "green", "pending": "yellow", "starting": "cyan", "stopping": "magenta"}
 
@@ -125,4 +127,14 @@ def _plain(word: str) -> Text:
 
 def _bar(milli: int) -> Text:
     full = min(BAR, -(-milli * BAR // 1000))
-    return Text("\u2588" * full, style="green") + Text("\u2591" * (BAR - full), style="dim")
+    granted, free = BLOCKS if _is_writable(BLOCKS) else PLAIN_BLOCKS
+    return Text(granted * full, style="green") + Text(free * (BAR - full), style="dim")
+
+
+def _is_writable(text: str) -> bool:
+    """Whether what is printed has these characters in its encoding."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
