@@ -30,6 +30,10 @@ def killed(reason: str, number: int = 15) -> Exit:
         pytest.param("lost", (Exit("exited", 0, "preempted"),), "preempted", id="it made room by itself"),
         pytest.param("lost", (killed("moved"),), "moved", id="it was moved"),
         pytest.param("lost", (killed("supervisor-stopped"),), "lost", id="somebody stopped its supervisor"),
+        pytest.param(
+            "failed", (Exit("unseen", 0, "lost"),), "lost", id="its supervisor was killed once more"
+        ),
+        pytest.param("failed", (Exit("unseen", 0, "time-limit"),), "failed", id="it hung at its time limit"),
         pytest.param("failed", (killed("cancelled"),), "cancelled", id="its owner gave it up"),
         pytest.param("failed", (killed("time-limit"),), "failed", id="its time was up"),
         pytest.param("resized", (Exit("exited", 3, "resized"),), "resized", id="another width"),
@@ -69,6 +73,7 @@ def test_the_reason_of_a_gang_is_that_of_the_member_that_began_it() -> None:
         pytest.param((Exit("exited", 0), Exit("exited", 4)), 4, id="one was done before another failed"),
         pytest.param((killed("time-limit"), killed("time-limit")), 143, id="the time of all was up"),
         pytest.param((None,), None, id="nobody saw how"),
+        pytest.param((Exit("unseen", 0, "lost"), killed("gang")), None, id="its supervisor was killed"),
         pytest.param((killed("gang"), None), None, id="of who began it nobody saw how it ended"),
         pytest.param((Exit("exited", 0), None), None, id="of one nobody saw how it ended"),
         pytest.param((None, FAILED), 1, id="one was lost and another failed"),
@@ -86,6 +91,11 @@ def test_an_exit_code_is_that_of_the_member_that_failed_first(
     ("ending", "line"),
     [
         pytest.param(None, "ended, and nobody saw how", id="not seen"),
+        pytest.param(
+            Exit("unseen", 0, "lost"),
+            "ended, and nobody saw how: its supervisor was killed time after time (lost)",
+            id="not seen too often",
+        ),
         pytest.param(
             Exit("exited", 3, wall_ms=1500), "exited with 3 after 1.5 s; cpu 0 s, at most 0 MiB", id="a code"
         ),

@@ -31,6 +31,7 @@ TERMINAL = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED})
         ),
         pytest.param([News.GRANTED, News.REFUSED], Phase.PENDING, id="turned away at the door"),
         pytest.param([News.GRANTED, News.STARTED, News.LOST], Phase.PENDING, id="its node died"),
+        pytest.param([News.GRANTED, News.STARTED, News.UNSEEN], Phase.PENDING, id="nobody saw how it went"),
         pytest.param([News.CANCELLED], Phase.CANCELLED, id="given up while waiting"),
         pytest.param(
             [News.GRANTED, News.STARTED, News.CANCELLED], Phase.STOPPING, id="given up while running"
@@ -74,7 +75,7 @@ def test_repeated_news_changes_nothing() -> None:
 def test_pieces_come_free_only_when_processes_are_gone() -> None:
     """B06: leaving the phases that hold takes an end or a refusal, never a mere announcement."""
     freeing = {news for (phase, news), after in TABLE.items() if phase in HOLDING and after not in HOLDING}
-    assert freeing == {News.SUCCEEDED, News.FAILED, News.LOST, News.REFUSED}
+    assert freeing == {News.SUCCEEDED, News.FAILED, News.LOST, News.UNSEEN, News.REFUSED}
 
 
 def test_every_outcome_and_every_holding_phase_is_in_its_table() -> None:

@@ -420,3 +420,20 @@ def test_after_a_loss_the_back_off_begins_anew() -> None:
     site = WorldBuilder().node("n", 1).submit("j").placed().refused("j").later(1_000).placed()
     site.ended("j", Outcome.LOST).placed().refused("j")
     assert site.job("j").not_before_ms - site.at == 1_000
+
+
+def test_of_whom_nobody_sees_how_he_ended_he_waits_longer_each_time_and_is_counted() -> None:
+    site, waits = WorldBuilder().node("n", 1).submit("j"), []
+    for losses in range(3):
+        site.later(site.job("j").not_before_ms - site.at).placed().started("j")
+        site.ended("j", Outcome.LOST, unseen=True)
+        assert site.job("j").losses == losses + 1
+        waits.append(site.job("j").not_before_ms - site.at)
+    assert waits == [1_000, 2_000, 4_000]
+    site.later(4_000).placed().refused("j")
+    assert (site.job("j").losses, site.job("j").refusals) == (3, 1), "it did not run"
+    site.later(1_000).placed()
+    assert [step.losses for step in site.world.outstanding() if isinstance(step, Start)] == [3]
+    site.started("j").ended("j", Outcome.LOST)
+    assert (site.job("j").losses, site.job("j").not_before_ms) == (0, site.at)
+    assert same_world(site.frozen, site.rebuilt().freeze())

@@ -75,3 +75,21 @@ def test_who_was_killed_is_not_said_to_have_exited(service: LiveService) -> None
     assert service.run("run", "--", "sh", "-c", "kill -9 $$").code == 137
     job = service.client.jobs()[-1].id
     assert "ended by signal 9 (KILL), exit code 137, after" in service.run("job", job).out
+
+
+def test_a_job_that_kills_its_supervisor_each_time_is_not_begun_for_ever(service: LiveService) -> None:
+    done = service.run("run", "--retries", "0", "--", "sh", "-c", "kill -9 $PPID; exec sleep 60")
+    job = service.client.jobs()[-1].id
+    why = "its supervisor was killed time after time"
+    assert (done.code, done.err.splitlines()[-1]) == (1, f"job {job} failed: lost, {why}")
+    detail = service.client.job(job)
+    assert (detail.job.phase, detail.job.reason, detail.job.exit_status) == ("failed", "lost", None)
+    lines = [line.strip() for line in service.run("job", job).out.splitlines()]
+    assert [line.split(";")[0] for line in lines if line.startswith("attempt")] == [
+        "attempt 1: lost, nobody saw how it ended, tried again",
+        "attempt 2: lost, nobody saw how it ended, tried again",
+        "attempt 3: lost, nobody saw how it ended",
+    ]
+    assert f"ended, and nobody saw how: {why} (lost)" in lines
+    (row,) = [line for line in service.run("jobs", "--all").out.splitlines() if line.split()[:1] == [job]]
+    assert row.endswith(" lost")

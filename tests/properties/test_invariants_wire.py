@@ -88,7 +88,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     WindowCancelled(10, "w"),
     Idle(10, JOB, 2, 4),
     Warned(10, JOB, 2),
-    Ended(11, JOB, 2, Outcome.LOST),
+    Ended(11, JOB, 2, Outcome.LOST, unseen=True),
     EpochBegan(12, 3, 2**63 - 1, ((SLICES, 40), (a_request(8), 2))),
     Tidied(13, 10**12),
     Searched(13, (JOB, JobId("k")), over=True),

@@ -240,7 +240,7 @@ class History:
             self.record(Stopping(self.at, job, attempt))
         else:
             outcome = (Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST)[end - 1]
-            self.record(Ended(self.at, job, attempt, outcome))
+            self.record(Ended(self.at, job, attempt, outcome, unseen=self.at % 2 == 0))
 
     def _repeat(self) -> None:
         """Old news of owners and engines once more; what a node reports replaces what it was."""

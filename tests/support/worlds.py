@@ -113,9 +113,16 @@ class WorldBuilder:
         """The work is over, the processes are not."""
         return self.happen(Stopping(self.at, JobId(name), self._attempt(name, attempt)))
 
-    def ended(self, name: str, outcome: Outcome = Outcome.SUCCEEDED, attempt: int | None = None) -> Self:
+    def ended(
+        self,
+        name: str,
+        outcome: Outcome = Outcome.SUCCEEDED,
+        attempt: int | None = None,
+        *,
+        unseen: bool = False,
+    ) -> Self:
         """The processes are gone."""
-        return self.happen(Ended(self.at, JobId(name), self._attempt(name, attempt), outcome))
+        return self.happen(Ended(self.at, JobId(name), self._attempt(name, attempt), outcome, unseen))
 
     def granted(self, name: str, *placements: Placement) -> Self:
         """Grant by hand, through commit, which must agree."""

@@ -20,7 +20,10 @@ GANG: Final = "gang"
 UNRUNNABLE: Final = 127
 """What a shell reports for a command that is not there."""
 
-NAMED: Final = ("cancelled", "preempted", "moved", "resized")
+UNSEEN: Final = "unseen"
+"""How a member ended of which nobody knows more than why nothing follows."""
+
+NAMED: Final = ("cancelled", "preempted", "moved", "resized", "lost")
 """Reasons that are how an attempt ended, whatever its processes made of it."""
 
 
@@ -54,7 +57,7 @@ def status_of(exits: Iterable[Exit | None]) -> int | None:
 
 
 def _code(ending: Exit | None) -> int | None:
-    if ending is None:
+    if ending is None or ending.how == UNSEEN:
         return None
     return ending.status or (0 if ending.how == "exited" else UNRUNNABLE)
 

@@ -142,10 +142,11 @@ class ReservationView(msgspec.Struct, frozen=True):
 class Exit(msgspec.Struct, frozen=True):
     """How one member of an attempt ended. `status` is the exit code that a shell would report.
 
-    `how`: exited, signalled (by `signal`), unrunnable (126 and 127, as of a shell) or refused by the host.
+    `how`: exited, signalled (by `signal`), unrunnable (126 and 127, as of a shell), refused by the host, or
+    unseen: nobody knows, only the `reason` why it is not tried again.
     `reason`: why it was ended, empty where nobody ended it: cancelled, time-limit, MemoryLimit (of a card),
     memory-limit (of the host), gang (another member was over), preempted, moved, resized,
-    supervisor-stopped, superseded.
+    supervisor-stopped, superseded, lost (its supervisor was killed, as those of the attempts before).
     """
 
     how: str

@@ -1,7 +1,7 @@
 """The record of a job that goes back to its queue: its next attempt.
 
 Nothing of what it was is forgotten: its first submit time stays in the job, and what ended its attempts is
-counted, so that it is stopped seldom and tried again later each time a node refuses it.
+counted, so that it is stopped seldom and tried again later each time a node refuses it or loses sight of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def next_attempt(record: JobRecord, news: News, at: int, *, is_kept: bool) -> Jo
     `is_kept`: room is kept for it, which it goes on with where it was stopped for another width.
     """
     refusals = record.refusals + 1 if news is News.REFUSED else 0
-    wait = BACKOFF_MS * 2 ** min(refusals - 1, BACKOFF_DOUBLINGS) if refusals else 0
+    losses = record.losses + 1 if news is News.UNSEEN else record.losses if refusals else 0
+    again = losses if news is News.UNSEEN else refusals
+    wait = BACKOFF_MS * 2 ** min(again - 1, BACKOFF_DOUBLINGS) if again else 0
     resized = record.resizing is not None and record.phase is Phase.STOPPING
     return JobRecord(
         record.job,
@@ -30,6 +32,7 @@ def next_attempt(record: JobRecord, news: News, at: int, *, is_kept: bool) -> Jo
         since_ms=at,
         not_before_ms=at + wait,
         refusals=refusals,
+        losses=losses,
         evictions=record.evictions + (record.evicting is not None),
         guess_ms=record.guess_ms,
         resizing=record.resizing if resized and is_kept else None,

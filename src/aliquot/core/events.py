@@ -213,12 +213,17 @@ class Warned(Record, frozen=True):
     attempt: int
 
 
-class Ended(Record, frozen=True):
-    """All processes of the attempt are gone; only now are the pieces free."""
+class Ended(Record, frozen=True, omit_defaults=True):
+    """All processes of the attempt are gone; only now are the pieces free.
+
+    `unseen`: a lost one of which its node lives and yet nobody knows how it went; the next begins later each
+    time that is so again.
+    """
 
     job: JobId
     attempt: int
     outcome: Outcome
+    unseen: bool = False
 
 
 class EpochBegan(Record, frozen=True):

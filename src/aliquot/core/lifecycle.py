@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from aliquot.core.events import Outcome
+from aliquot.core.events import Ended, Outcome
 from aliquot.core.grants import GrantState
 
 
@@ -35,6 +35,7 @@ class News(Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     LOST = "lost"
+    UNSEEN = "unseen"  # lost, and not with its node
 
     __hash__ = object.__hash__
 
@@ -52,7 +53,12 @@ NEWS_OF_OUTCOME: Final = {
     Outcome.LOST: News.LOST,
 }
 
-_ENDS: Final = {News.SUCCEEDED: Phase.SUCCEEDED, News.FAILED: Phase.FAILED, News.LOST: Phase.PENDING}
+_ENDS: Final = {
+    News.SUCCEEDED: Phase.SUCCEEDED,
+    News.FAILED: Phase.FAILED,
+    News.LOST: Phase.PENDING,
+    News.UNSEEN: Phase.PENDING,
+}
 
 TABLE: Final[dict[tuple[Phase, News], Phase]] = {
     (Phase.PENDING, News.GRANTED): Phase.STARTING,
@@ -68,6 +74,12 @@ TABLE: Final[dict[tuple[Phase, News], Phase]] = {
     (Phase.RUNNING, News.STOPPING): Phase.STOPPING,
     **{(phase, news): after for phase in HOLDING for news, after in _ENDS.items()},
 }
+
+
+def news_of(event: Ended) -> News:
+    """What the end of an attempt means to its job."""
+    is_unseen = event.unseen and event.outcome is Outcome.LOST
+    return News.UNSEEN if is_unseen else NEWS_OF_OUTCOME[event.outcome]
 
 
 def next_phase(phase: Phase, news: News) -> Phase | None:

@@ -32,6 +32,7 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     since_ms: int = 0
     not_before_ms: int = 0
     refusals: int = 0
+    losses: int = 0  # in a row, of which nobody knows how they went
     granted_ms: int = 0  # of this attempt
     resized_ms: int = 0  # when its width last changed, or it was granted
     evictions: int = 0

@@ -31,7 +31,7 @@ class Gate(Enum):
     TOPOLOGY = "topology"  # the cards are free, but not linked or not near each other as asked
     FRAGMENTATION = "fragmentation"  # enough is free in all, nowhere enough in one place
     NEVER = "never"  # no node of the site could ever hold it
-    BACKOFF = "backoff"  # a node refused it; tried again later
+    BACKOFF = "backoff"  # a node refused it, or nobody saw how it ended; tried again later
 
 
 class Cause(Enum):
@@ -216,12 +216,14 @@ class Start(msgspec.Struct, frozen=True):
     """Start an attempt on what it was granted. Derived from a recorded grant, so it may be repeated.
 
     `spared`: how many attempts before it were ended by no fault of the job, but for others or another width.
+    `losses`: of how many in a row just before it nobody knows how they went.
     """
 
     job: JobId
     attempt: int
     placements: tuple[Placement, ...]
     spared: int = 0
+    losses: int = 0
 
 
 class Lack(msgspec.Struct, frozen=True):

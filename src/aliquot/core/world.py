@@ -133,7 +133,7 @@ class World(Holdings):
             record = self.jobs[job_id]
             if record.phase is Phase.STARTING:
                 placements = tuple(grant.placement for grant in self.grants[job_id])
-                steps.append(Start(job_id, record.attempt, placements, record.spared))
+                steps.append(Start(job_id, record.attempt, placements, record.spared, record.losses))
             else:
                 how = record.evicting is not None, record.resizing is not None, record.at_once
                 steps.append(Kill(job_id, record.attempt, record.grace_ms, *how))
@@ -291,7 +291,7 @@ class World(Holdings):
 
     def _ended(self, event: Ended) -> None:
         self.history.hear(event, self.jobs.get(event.job))
-        self._turn(event.job, event.attempt, lifecycle.NEWS_OF_OUTCOME[event.outcome], event.at)
+        self._turn(event.job, event.attempt, lifecycle.news_of(event), event.at)
 
     def _epoch(self, event: EpochBegan) -> None:
         self.epoch = Epoch(event.number, event.seed, event.mix)

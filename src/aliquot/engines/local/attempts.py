@@ -8,6 +8,7 @@ from aliquot.core.events import Ended, Event, Outcome, Started, StartRefused, St
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.engines.local.members import Life, Member
+from aliquot.engines.local.payload import Ending
 
 GANG: Final = "gang"
 """Why a member is ended that did nothing wrong: another of its gang is over."""
@@ -17,6 +18,12 @@ AGAIN: Final = frozenset({"moved", "preempted", "resized", "supervisor-stopped",
 
 FINAL: Final = frozenset({"cancelled", "time-limit", "MemoryLimit", "memory-limit"})
 """Reasons after which nothing is tried again: its owner's will, and limits that it would reach once more."""
+
+LOST: Final = "lost"
+"""Why a job is not tried again of which nobody saw how it ended."""
+
+LOSSES: Final = 3
+"""How many attempts in a row may be lost so; Slurm and Kubernetes give up what kills its keeper as well."""
 
 SLACK_MS: Final = 10_000
 """How much later than it should a supervisor may be, before it is taken to hang."""
@@ -43,6 +50,7 @@ class Attempt:
         self.stop_ms = 0  # how long its end may take
         self.late_ms: int | None = None  # from when on it should have been over
         self.cards: frozenset[CardId] = frozenset()
+        self.losses = 0  # attempts in a row just before it of which nobody saw how they ended
         self.port: int | None = None  # on which its members may meet
         self.lapses: list[str] = []  # limits that its cgroups did not take
         self._has_told_start = phase is not Phase.STARTING
@@ -129,15 +137,33 @@ class Attempt:
 
     def _verdict(self, now: int) -> Event:
         """How the attempt went, once it is over."""
-        # one that was told to run and of which nothing is left, as after a power cut, is lost, not refused
-        has_run = self._has_told_start or any(member.was_started for member in self.members)
-        if not has_run and self.reason in {"", GANG}:
+        if not self._has_run and self.reason in {"", GANG}:
             endings = [member.ending for member in self.members]
             refusals = [ending.text for ending in endings if ending is not None and ending.how == "refused"]
             if refusals or all(ending is None for ending in endings):
                 why = refusals[0] if refusals else "its supervisor could not start"
                 return StartRefused(now, self.job, self.number, why)
-        return Ended(now, self.job, self.number, self._outcome())
+        outcome = self._outcome()
+        return Ended(now, self.job, self.number, outcome, unseen=outcome is Outcome.LOST and self._is_unseen)
+
+    @property
+    def endings(self) -> list[Ending | None]:
+        """How each member ended; where nothing recorded that and nothing follows, why."""
+        found = [member.ending for member in self.members]
+        if not self._has_run or self._outcome() is not Outcome.FAILED:
+            return found
+        why = LOST if self.reason in {"", GANG} else self.reason
+        return [ending or Ending("unseen", reason=why) for ending in found]
+
+    @property
+    def _has_run(self) -> bool:
+        """Also if it was told to run and nothing of it is left, as after a power cut: that is no refusal."""
+        return self._has_told_start or any(member.was_started for member in self.members)
+
+    @property
+    def _is_unseen(self) -> bool:
+        """Whether it was lost in front of us, not with the machine, so that nobody knows how it went."""
+        return self.reason in {"", GANG} and any(_was_lost(member) for member in self.members)
 
     def _outcome(self) -> Outcome:
         endings = [member.ending for member in self.members]
@@ -146,6 +172,8 @@ class Attempt:
             return Outcome.SUCCEEDED
         if self.reason not in {"", GANG}:
             return Outcome.LOST if self.reason in AGAIN else Outcome.FAILED
+        if self._is_unseen and self.losses + 1 >= LOSSES:
+            return Outcome.FAILED
         own = [ending for ending in whole if ending.reason != GANG]
         if len(whole) < len(endings) or not own:
             return Outcome.LOST  # a supervisor was killed: nobody knows how the work went
@@ -158,3 +186,10 @@ class Attempt:
 def _has_failed(member: Member) -> bool:
     """Whether it is over and did not succeed."""
     return member.life is Life.OVER and not (member.ending is not None and member.ending.is_success)
+
+
+def _was_lost(member: Member) -> bool:
+    """Whether somebody killed or stopped its supervisor, or the host refused it when others had begun."""
+    ending = member.ending
+    is_known = ending is not None and ending.reason != "supervisor-stopped" and ending.how != "refused"
+    return member.was_seen_to_end and not is_known

@@ -58,7 +58,7 @@ class LocalCluster:
         for step in steps:
             match step:
                 case Start():
-                    self.launcher.start(step.job, step.attempt, step.placements, step.spared)
+                    self.launcher.start(step)
                 case Kill(at_once=True):
                     self.launcher.stop(step.job, step.attempt, before="kill cancelled\n")
                 case Kill(evicted=True):

@@ -17,6 +17,7 @@ from aliquot.core.events import Ended, Event, Outcome, StartRefused
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, GrantId, JobId
 from aliquot.core.lifecycle import HOLDING, Phase
+from aliquot.core.steps import Start
 from aliquot.core.world import World
 from aliquot.engines.local.attempts import GANG, Attempt
 from aliquot.engines.local.cgroups import Cgroups
@@ -106,12 +107,12 @@ class Launcher:
 
     # --- steps -----------------------------------------------------------------------------------------
 
-    def start(self, job: JobId, number: int, placements: Sequence[Placement], spared: int = 0) -> None:
+    def start(self, step: Start) -> None:
         """See to it that the attempt runs; once it does, or has, this changes nothing.
 
         While an earlier attempt of the job is not over, it is ended, and this one has to be asked for again.
-        Of the attempts before it `spared` do not count against its retries.
         """
+        job, number, placements = step.job, step.attempt, step.placements
         live = self._live.get(job)
         if live is not None and live.number != number:
             live.stop("superseded")
@@ -131,8 +132,8 @@ class Launcher:
             self._done[job] = number
             self._told.append(StartRefused(self._now(), job, number, why))
             return
-        attempt = self._follow(job, number, len(placements), spared=spared)
-        attempt.cards = cards
+        attempt = self._follow(job, number, len(placements), spared=step.spared)
+        attempt.cards, attempt.losses = cards, step.losses
         if max(len(placements), payload.members) > 1:
             attempt.port = free_port({other.port for other in self._live.values()}, f"{job} {number}")
         try:
@@ -198,6 +199,7 @@ class Launcher:
             grants = world.grants.get(job, ())
             attempt = self._follow(job, record.attempt, len(grants), record.phase, record.spared)
             attempt.cards = frozenset(card for grant in grants for card in grant.placement.cards)
+            attempt.losses = record.losses
             if record.phase is Phase.STARTING and all(member.life is Life.NEW for member in attempt.members):
                 del self._live[job]  # its Start is still owed and comes again
                 starting.add(job)
@@ -313,7 +315,7 @@ class Launcher:
             return
         told = attempt.judge(self._now(), since_boot())
         if attempt.is_over:
-            self._keep(attempt.job, attempt.number, [member.ending for member in attempt.members])
+            self._keep(attempt.job, attempt.number, attempt.endings)
             self._over += [member.folder for member in attempt.members]
             self._done[attempt.job] = attempt.number
             del self._live[attempt.job]
@@ -362,8 +364,7 @@ class Launcher:
 
     def _hear_all(self, heard: Sequence[News]) -> None:
         for news in heard:
-            found = self._teller.get(news.serial)
-            if found is None:
+            if (found := self._teller.get(news.serial)) is None:
                 continue
             attempt, member = found
             member.hear(news.what, news.record)

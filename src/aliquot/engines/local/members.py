@@ -47,6 +47,7 @@ class Member:
         self.stop_line = ""  # a command its supervisor has not taken yet
         self.serial: int | None = None  # under which its supervisor tells news, if it does
         self.pidfd = -1  # of a supervisor that tells us nothing
+        self.was_seen_to_end = False  # while it was followed, not by who came after a service, or the boot
         self._empty_looks = 0
 
     def find(self) -> None:
@@ -72,6 +73,7 @@ class Member:
         elif what == "stopping":
             self.life = Life.STOPPING
         elif what == "over":
+            self.was_seen_to_end = True
             self.ending = self.folder.ending_of(record) or self.folder.ending()
             if self.ending is not None:
                 self._be_over(is_clean=True)
@@ -83,6 +85,7 @@ class Member:
         self.drop_descriptors()
         if self.life is Life.OVER or self._end_by_record() or self._follow_holder():
             return
+        self.was_seen_to_end = True
         self.bury()
 
     def bury(self) -> None:

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from aliquot.control.endings import GANG, reason_of
+from aliquot.control.endings import GANG, UNSEEN, reason_of
 from aliquot.control.views import AttemptView, Exit, JobDetail
 from aliquot.core.units import format_ms
 
@@ -20,6 +20,7 @@ WHY: Final = {
     "moved": "it goes on elsewhere",
     "resized": "it goes on at another width",
     "supervisor-stopped": "somebody stopped its supervisor",
+    "lost": "its supervisor was killed time after time",
     "superseded": "a later attempt took its place",
 }
 """Why an attempt was ended, by the reason that is on record."""
@@ -44,7 +45,7 @@ def exit_line(ending: Exit | None) -> str:
     if ending is None:
         return "ended, and nobody saw how"
     if ending.how not in _RAN:
-        return _not_run(ending)
+        return _not_seen(ending) if ending.how == UNSEEN else _not_run(ending)
     why = f": {_because(ending.reason)}" if ending.reason else ""
     said = f" ({ending.text})" if ending.text else ""
     used = f"cpu {format_ms(ending.user_ms + ending.system_ms)}, at most {ending.max_rss_kib // 1024} MiB"
@@ -74,6 +75,11 @@ def _how(ending: Exit) -> str:
     number = ending.signal or ending.status - 128
     name = _name_of(number)
     return f"ended by signal {number}{f' ({name})' if name else ''}, exit code {ending.status},"
+
+
+def _not_seen(ending: Exit) -> str:
+    why = f": {_because(ending.reason)}" if ending.reason else ""
+    return f"ended, and nobody saw how{why}"
 
 
 def _not_run(ending: Exit) -> str:

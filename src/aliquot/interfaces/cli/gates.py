@@ -38,7 +38,7 @@ GATES: Final[dict[Gate, str]] = {
     Gate.TOPOLOGY: "enough is free, but not linked or near each other as it asks",
     Gate.FRAGMENTATION: "enough is free in all, but nowhere enough in one place",
     Gate.NEVER: "it can never fit, even with nothing else on any node",
-    Gate.BACKOFF: "a node refused it; it is tried again later",
+    Gate.BACKOFF: "a node refused it or lost sight of it; it is tried again later",
 }
 _OTHERS: Final = {Gate.ORDER: "Before it stands", Gate.RESERVATION: "What is free is kept for"}
 _UNTIL: Final = {Gate.BACKOFF: "It is tried again from"}
