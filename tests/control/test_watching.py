@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -12,7 +12,7 @@ from aliquot.control.card_views import Excess
 from aliquot.control.watching import REASON, Pace, Watch
 from aliquot.core.errors import TemporaryError
 from aliquot.core.events import CardsCrowded, CardsFaulty, Event
-from aliquot.core.health import Process, Reading
+from aliquot.core.health import Fault, Process, Reading
 from aliquot.core.ids import CardId, JobId
 from tests.support.build import a_request, card_id, node_id
 from tests.support.local import wait_for
@@ -21,6 +21,7 @@ from tests.support.worlds import WorldBuilder
 FIRST, SECOND = card_id("n", 0), card_id("n", 1)
 PACE = Pace(interval_ms=1_000, stale_ms=5_000, tolerance_ms=3_000)
 UNKNOWN = None
+SHUT = Fault("prohibited", "its compute mode is PROHIBITED")
 
 
 class Scripted:
@@ -30,7 +31,7 @@ class Scripted:
         self.site = WorldBuilder().node("n", 2)
         self.shown: dict[CardId, Reading] = {}
         self.is_blind = False
-        self.forbidden: tuple[CardId, ...] = ()
+        self.forbidden: dict[CardId, Fault] = {}
         self.alone: tuple[CardId, ...] = ()
         self.told: list[Event] = []
         self.ended: list[tuple[str, int, str]] = []
@@ -46,7 +47,7 @@ class Scripted:
     def listen(self, timeout_ms: int) -> Sequence[tuple[CardId, int | None]]:
         return ()
 
-    def unusable(self) -> Sequence[CardId]:
+    def unusable(self) -> Mapping[CardId, Fault]:
         return self.forbidden
 
     def exclusive(self) -> Sequence[CardId]:
@@ -149,7 +150,7 @@ def test_what_is_used_above_the_grant_is_offered_to_nobody_meanwhile() -> None:
 
 def test_a_forbidden_card_takes_nothing_and_an_exclusive_one_a_single_job() -> None:
     script = running(10_000)
-    script.forbidden, script.alone = (SECOND,), (FIRST,)
+    script.forbidden, script.alone = {SECOND: SHUT}, (FIRST,)
     script.after(1)
     assert script.offered == [0, 0]
     script.site.submit("b", a_request(memory=1_000)).placed()

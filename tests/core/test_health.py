@@ -7,14 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aliquot.core.health import (
+    LOST,
     STEP_MIB,
+    Fault,
     Held,
     Over,
     Process,
     Reading,
     Taken,
-    broken_cards,
     close_exclusive,
+    find_faults,
     find_over,
     find_taken,
     still_over,
@@ -130,11 +132,19 @@ def test_what_is_offered_never_overlaps_what_is_used(
 def test_errors_that_need_a_reset_take_a_card_out(
     xids: dict[CardId, frozenset[int]], broken: tuple[CardId, ...]
 ) -> None:
-    assert broken_cards([Reading(CARD), Reading(OTHER)], xids, ()) == broken
+    assert tuple(find_faults([Reading(CARD), Reading(OTHER)], xids, {})) == broken
 
 
 def test_lost_and_forbidden_cards_are_broken_too() -> None:
-    assert broken_cards([Reading(CARD, lost=True)], {}, [OTHER]) == (CARD, OTHER)
+    shut = Fault("mig", "MIG is on")
+    assert find_faults([Reading(CARD, lost=True)], {}, {OTHER: shut}) == {CARD: LOST, OTHER: shut}
+
+
+def test_of_several_faults_of_a_card_the_gravest_is_told() -> None:
+    shut, xids = {CARD: Fault("mig", "MIG is on")}, {CARD: frozenset({13, 79, 95})}
+    both = Fault("xid 79", "it had Xid 79, 95 and was not reset since", 79)
+    assert find_faults([Reading(CARD)], xids, shut) == {CARD: both}
+    assert find_faults([Reading(CARD, lost=True)], xids, shut) == {CARD: LOST}
 
 
 def test_of_an_exclusive_card_in_use_nothing_is_left() -> None:

@@ -190,10 +190,56 @@ def test_a_card_that_was_lost_and_answers_again_counts_as_reset(sim: SimulatedNv
         wait_for(lambda: service.card(2).state == "faulty", "a new error to be heard")
 
 
-def test_a_prohibited_card_is_no_capacity(sim: SimulatedNvml) -> None:
+def test_of_a_card_that_takes_no_work_everybody_says_why(sim: SimulatedNvml) -> None:
+    """Prohibited, cut, lost, after an error: in the list, in the notes, and to who waits for it."""
     sim.set_card(1, compute_mode=2)
+    sim.set_mig(2, enabled=True)
     with Watched(sim) as service:
-        wait_for(lambda: service.card(1).state == "faulty", "the verdict")
+        wait_for(lambda: service.card().used_mib is not None, "a look")
+        sim.lose(6)
+        sim.raise_xid(5, 95)
+        why = {1: "prohibited", 2: "mig", 5: "xid 95", 6: "lost"}
+        wait_for(
+            lambda: {card.index: card.fault for card in service.client.gpus() if card.fault} == why,
+            "all four",
+        )
+        wait_for(lambda: {service.card(at).state for at in why} == {"faulty"}, "the verdicts")
+        assert {(service.card(at).free_compute_milli, service.card(at).free_memory_mib) for at in why} == {
+            (0, 0)
+        }
+        rows = service.run("gpus").out.splitlines()[1:]
+        assert [at for at in why if why[at] not in rows[at]] == []
+        notes = " ".join(service.client.site().notes)
+        for at, text in (
+            (1, "its compute mode is PROHIBITED"),
+            (2, "MIG is on, and only whole cards are given to jobs"),
+            (6, "it does not answer"),
+        ):
+            assert (
+                notes.count(f"card {at} ({sim.uuid(at)}) of {service.card(at).node} takes no work: {text}")
+                == 1
+            )
+        job = service.submit("true", gpus=5)
+        wait_for(lambda: service.client.explain(job).taken, "it to wait")
+        said = service.run("why", job).out
+        assert f"Card 1 of node {service.card(1).node} takes no work: its compute mode is PROHIBITED." in said
+        assert all(f"Card {at} of node {service.card(at).node} takes no work: " in said for at in why)
+        assert "0 of 8 cards granted" in service.run("top", "--once").out
+        sim.set_mig(2, enabled=False)
+
+
+def test_a_card_that_may_be_used_again_is_told_and_used(sim: SimulatedNvml) -> None:
+    script = "echo $CUDA_VISIBLE_DEVICES"
+    with Watched(sim) as service:
+        wait_for(lambda: service.card().used_mib is not None, "a look")
+        sim.set_card(1, compute_mode=2)
+        wait_for(lambda: service.card(1).fault == "prohibited", "the verdict", 30)
+        job = service.submit(script, gpus=8)
+        sim.set_card(1, compute_mode=0)
+        service.client.wait(job)
+        assert sim.uuid(1) in service.client.output(job).body.decode()
+        note = f"card 1 ({sim.uuid(1)}) of {service.card(1).node} takes work again"
+        assert note in service.client.site().notes
 
 
 def test_an_exclusive_card_takes_one_job(sim: SimulatedNvml) -> None:

@@ -36,7 +36,7 @@ from aliquot.control.views import (
 from aliquot.control.watching import Watch
 from aliquot.control.words import quoted
 from aliquot.core.errors import NotFoundError
-from aliquot.core.health import Reading
+from aliquot.core.health import Fault, Reading
 from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.records import Frozen
@@ -114,11 +114,12 @@ class Books:
             self._readings(),
             self.parts.user_of_pid,
             self._excesses(),
+            self._faults(),
         )
 
     def taken(self) -> tuple[TakenCard, ...]:
         """What of the cards is taken by no grant, and by whom."""
-        return taken_cards(self.frozen, self._readings(), self.parts.user_of_pid)
+        return taken_cards(self.frozen, self._readings(), self.parts.user_of_pid, self._faults())
 
     def queues(self) -> list[QueueView]:
         """Every queue that is configured or in use."""
@@ -189,6 +190,9 @@ class Books:
 
     def _readings(self) -> Mapping[CardId, Reading]:
         return {} if self.watch is None else self.watch.readings()
+
+    def _faults(self) -> Mapping[CardId, Fault]:
+        return {} if self.watch is None else self.watch.faults()
 
     def _excesses(self) -> Mapping[JobId, tuple[Excess, ...]]:
         return {} if self.watch is None else self.watch.excesses()

@@ -41,6 +41,7 @@ class Foreigner(msgspec.Struct, frozen=True):
 class TakenCard(msgspec.Struct, frozen=True):
     """What of a card is not offered though nobody was granted it, and who has it as far as that is known.
 
+    `fault`: why it takes no work at all, such as `it does not answer`; "" where it works.
     `foreign` are processes of no job that holds some of it; without any, jobs use more than they were
     granted, or the card lets in one process only and has one.
     """
@@ -51,13 +52,16 @@ class TakenCard(msgspec.Struct, frozen=True):
     memory_mib: int
     compute_milli: int
     foreign: tuple[Foreigner, ...] = ()
+    fault: str = ""
 
 
 class CardView(msgspec.Struct, frozen=True):
     """One card, what is granted of it and how it is used. `state`: ok, drained, faulty, away or gone.
 
-    One that is gone is granted and not in its node any more: it has no index, and its size is unknown. What
-    is free is what is offered: not granted, nor taken by others. `used_mib` and what follows are as last
+    `fault`: of one that is faulty, why in a word: prohibited, mig, mig unknown, lost or such as xid 79; ""
+    where nobody has looked yet. One that is gone is granted and not in its node any more: it has no index,
+    and its size is unknown. What is free is what is offered: not granted, nor taken by others, and nothing
+    of a card that takes no work. `used_mib` and what follows are as last
     seen, None where that is too long ago or was not told.
     """
 
@@ -75,3 +79,4 @@ class CardView(msgspec.Struct, frozen=True):
     used_mib: int | None = None
     busy_percent: int | None = None
     foreign: tuple[Foreigner, ...] | None = None
+    fault: str = ""

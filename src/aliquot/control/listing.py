@@ -17,7 +17,7 @@ from aliquot.control.looking import Lookout
 from aliquot.control.overbooked import gone_cards
 from aliquot.control.quotas import DEFAULT_QUEUE
 from aliquot.control.views import Accepted, CardGrant, JobDetail, JobSummary, Progress
-from aliquot.core.health import Reading
+from aliquot.core.health import Fault, Reading
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.inventory import Card
 from aliquot.core.lifecycle import Phase
@@ -154,11 +154,12 @@ def card_views(
     readings: Mapping[CardId, Reading] = MappingProxyType({}),
     user_of: Callable[[int], str] = lambda pid: "",
     excesses: Mapping[JobId, Sequence[Excess]] = MappingProxyType({}),
+    faults: Mapping[CardId, Fault] = MappingProxyType({}),
 ) -> list[CardView]:
     """Every card, node by node in their order, with the last `readings`; `user_of` names whose a pid is.
 
-    `excesses`: who uses more than he was granted. Behind a node's own cards stand those that are granted on
-    it and not there any more.
+    `excesses`: who uses more than he was granted; `faults`: why cards take no work. Behind a node's own
+    cards stand those that are granted on it and not there any more.
     """
     uses: dict[CardId, list[CardUse]] = defaultdict(list)
     for job, grants in sorted(world.grants.items()):
@@ -174,7 +175,9 @@ def card_views(
     for name in world.node_at:
         record = world.nodes[name]
         found += [
-            _card_view(record, at, card, uses[card.uuid], readings.get(card.uuid), user_of)
+            _card_view(
+                record, at, card, uses[card.uuid], readings.get(card.uuid), user_of, faults.get(card.uuid)
+            )
             for at, card in enumerate(record.node.cards)
         ]
         found += [_gone_view(record, card, uses[card]) for card in sorted(gone.get(name, ()))]
@@ -182,9 +185,12 @@ def card_views(
 
 
 def taken_cards(
-    world: Frozen, readings: Mapping[CardId, Reading], user_of: Callable[[int], str]
+    world: Frozen,
+    readings: Mapping[CardId, Reading],
+    user_of: Callable[[int], str],
+    faults: Mapping[CardId, Fault] = MappingProxyType({}),
 ) -> tuple[TakenCard, ...]:
-    """What of each card is taken beyond all grants, and by whom, as of the last readings."""
+    """What of each card is taken beyond all grants, and by whom, or why it is out, as last seen."""
     holders: dict[CardId, set[str]] = defaultdict(set)
     for job, grants in world.grants.items():
         for card in (card for grant in grants for card in grant.placement.cards):
@@ -203,7 +209,14 @@ def taken_cards(
                 _foreign(readings.get(card), user_of, holders[card]) or (),
             )
             for card, compute, memory in record.crowd
-            if card in index_of
+            if card in index_of and card not in record.faulty
+        ]
+        found += [
+            TakenCard(
+                str(name), at, card.uuid, card.model.usable_mib, FULL, fault=_why(faults.get(card.uuid))
+            )
+            for at, card in enumerate(record.node.cards)
+            if card.uuid in record.faulty
         ]
     return tuple(found)
 
@@ -265,6 +278,7 @@ def _card_view(
     uses: Sequence[CardUse],
     reading: Reading | None,
     user_of: Callable[[int], str],
+    fault: Fault | None,
 ) -> CardView:
     crowd = [(compute, memory) for name, compute, memory in record.crowd if name == card.uuid]
     taken = [*crowd, *((use.compute_milli, use.memory_mib) for use in uses)]
@@ -275,6 +289,8 @@ def _card_view(
         state = "faulty"
     elif record.drained:
         state = "drained"
+    closed = FULL, card.model.usable_mib
+    taken = taken if state == "ok" else [*taken, closed]
     return CardView(
         node=str(record.node.id),
         index=index,
@@ -290,4 +306,9 @@ def _card_view(
         used_mib=None if reading is None else reading.used_mib,
         busy_percent=None if reading is None else reading.busy_percent,
         foreign=_foreign(reading, user_of, {use.job for use in uses}),
+        fault=fault.word if fault is not None and state == "faulty" else "",
     )
+
+
+def _why(fault: Fault | None) -> str:
+    return "it was found faulty" if fault is None else fault.text

@@ -17,11 +17,13 @@ from aliquot.core.errors import DriverError
 from aliquot.core.events import CardsCrowded, CardsFaulty, Event
 from aliquot.core.health import (
     FATAL_XIDS,
+    LOST,
+    Fault,
     Held,
     Over,
     Reading,
-    broken_cards,
     close_exclusive,
+    find_faults,
     find_over,
     find_taken,
     still_over,
@@ -55,8 +57,8 @@ class Eyes(Protocol):
         """
         ...
 
-    def unusable(self) -> Sequence[CardId]:
-        """Cards that nobody may use as they are set now."""
+    def unusable(self) -> Mapping[CardId, Fault]:
+        """Cards that nobody may use as they are set now, and why."""
         ...
 
     def exclusive(self) -> Sequence[CardId]:
@@ -85,6 +87,7 @@ class Watch:
         self._over: tuple[Over, ...] = ()
         self._xids: dict[CardId, frozenset[int]] = {}
         self._seen: tuple[int, tuple[Reading, ...]] = (0, ())
+        self._faults: Mapping[CardId, Fault] = {}
         self._known: dict[CardId, tuple[int, Reading]] = {}  # the last of each card that told its processes
         self._ended: set[tuple[JobId, int]] = set()
         self._stumbled: set[str] = set()
@@ -105,6 +108,10 @@ class Watch:
         """The last look, by card; empty where it is too long ago to count."""
         at, readings = self._seen
         return {} if self._now() - at > self.pace.stale_ms else {one.card: one for one in readings}
+
+    def faults(self) -> Mapping[CardId, Fault]:
+        """Why cards take no work, as of the last look that saw any."""
+        return self._faults
 
     def excesses(self) -> dict[JobId, tuple[Excess, ...]]:
         """Who uses more memory of which cards than he was granted, as of a look that counts still."""
@@ -144,11 +151,23 @@ class Watch:
         self._seen = (now, readings)
         self._note_resets(readings)
         there = {card.uuid for card in record.node.cards}
-        broken = broken_cards(readings, self._xids, self._eyes.unusable())
-        if set(broken) & there != record.faulty:
-            self._tell(CardsFaulty(0, self._node, tuple(card for card in broken if card in there)))
+        faults = find_faults(readings, self._xids, self._eyes.unusable())
+        self._tell_faults(record, {card: fault for card, fault in faults.items() if card in there})
         self._offer(record, readings, held, now)
         self._end_over(world, find_over(readings, held), now)
+
+    def _tell_faults(self, record: NodeRecord, faults: Mapping[CardId, Fault]) -> None:
+        """Record which cards take no work, and say of each what is new; Xids are said as they are heard."""
+        before, self._faults = self._faults, faults
+        if faults.keys() != record.faulty:
+            self._tell(CardsFaulty(0, self._node, tuple(faults)))
+        for at, card in enumerate(one.uuid for one in record.node.cards):
+            fault, was = faults.get(card), before.get(card)
+            name = f"card {at} ({card}) of {self._node}"
+            if fault is not None and fault != was and fault.xid is None:
+                self._say(f"{name} takes no work: {fault.text}")
+            elif fault is None and was is not None and was != LOST and was.xid is None:
+                self._say(f"{name} takes work again")
 
     def _offer(self, record: NodeRecord, seen: Sequence[Reading], held: Sequence[Held], now: int) -> None:
         """Tell what of each card is taken beyond its grants, where that is another amount than before."""

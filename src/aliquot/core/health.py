@@ -46,6 +46,20 @@ class Reading(msgspec.Struct, frozen=True):
     lost: bool = False
 
 
+class Fault(NamedTuple):
+    """Why a card takes no work: a word for tables, such as `lost` or `xid 79`, and what a sentence says.
+
+    `xid`: the error that is the reason; None: another reason.
+    """
+
+    word: str
+    text: str
+    xid: int | None = None
+
+
+LOST: Final = Fault("lost", "it does not answer")
+
+
 class Held(NamedTuple):
     """What one job holds of one card."""
 
@@ -142,13 +156,20 @@ def close_exclusive(
     return sorted([*rest, *(Taken(card, FULL, full_mib[card]) for card in closed if card in full_mib)])
 
 
-def broken_cards(
-    readings: Iterable[Reading], xids: Mapping[CardId, frozenset[int]], unusable: Iterable[CardId]
-) -> tuple[CardId, ...]:
-    """Cards that may not be used: lost, forbidden, or with a fatal error since their last reset; sorted."""
-    lost = {reading.card for reading in readings if reading.lost}
-    fatal = {card for card, seen in xids.items() if seen & FATAL_XIDS}
-    return tuple(sorted(lost | fatal | set(unusable)))
+def find_faults(
+    readings: Iterable[Reading], xids: Mapping[CardId, frozenset[int]], unusable: Mapping[CardId, Fault]
+) -> dict[CardId, Fault]:
+    """Cards that may not be used: lost, with a fatal error since their last reset, or as they are set.
+
+    Sorted by card; of several faults of one card the first of these.
+    """
+    found = dict(unusable)
+    for card, seen in xids.items():
+        if fatal := sorted(seen & FATAL_XIDS):
+            numbers = ", ".join(map(str, fatal))
+            found[card] = Fault(f"xid {fatal[0]}", f"it had Xid {numbers} and was not reset since", fatal[0])
+    found |= {reading.card: LOST for reading in readings if reading.lost}
+    return dict(sorted(found.items()))
 
 
 def _granted(held: Iterable[Held]) -> dict[tuple[JobId, CardId], Held]:

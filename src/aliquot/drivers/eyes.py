@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from aliquot.core.errors import DriverError
-from aliquot.core.health import Process, Reading
+from aliquot.core.health import Fault, Process, Reading
 from aliquot.core.ids import CardId, JobId
-from aliquot.drivers.nvml.readings import CardSample, ComputeMode, Found, Inventory, Watch
+from aliquot.drivers.nvml.readings import (
+    CardReading,
+    CardSample,
+    ComputeMode,
+    Found,
+    Inventory,
+    Watch,
+    usable_whole,
+)
 
 MODES_S: Final = 10.0  # how often it is asked how cards are set, which costs more than a sample
 _EXCLUSIVE: Final = {ComputeMode.EXCLUSIVE_PROCESS, ComputeMode.EXCLUSIVE_THREAD}
@@ -60,9 +68,9 @@ class CardEyes:
             self._watch = None
             raise
 
-    def unusable(self) -> Sequence[CardId]:
-        """Prohibited, or cut."""
-        return self._found.not_whole
+    def unusable(self) -> Mapping[CardId, Fault]:
+        """Prohibited, or cut, and which of these."""
+        return {card.uuid: _fault_of(card) for card in self._found.cards if not usable_whole(card)}
 
     def exclusive(self) -> Sequence[CardId]:
         """Those that let in one process."""
@@ -87,6 +95,17 @@ class CardEyes:
                 for one in sample.processes
             )
         return Reading(sample.uuid, sample.used_mib, sample.gpu_percent, processes, sample.lost)
+
+
+def _fault_of(card: CardReading) -> Fault:
+    """What keeps a card from being given to a program as a whole."""
+    if card.compute_mode is ComputeMode.PROHIBITED:
+        return Fault("prohibited", "its compute mode is PROHIBITED")
+    if card.mig is None:
+        return Fault("mig unknown", "whether it is cut (MIG) cannot be read")
+    if card.mig.enabled:
+        return Fault("mig", "MIG is on, and only whole cards are given to jobs")
+    return Fault("mig", "MIG will be on after its next reset")
 
 
 def _renewed(found: Found, fresh: Found) -> Found:

@@ -63,7 +63,7 @@ def card_lines(cards: Sequence[CardView]) -> list[str]:
             card.node,
             "-" if card.index is None else str(card.index),
             card.model,
-            card.state,
+            card.fault or card.state,
             f"{card.free_compute_milli / 10:g} %",
             format_memory(card.free_memory_mib) + _size_of(card),
             in_use(card),
@@ -100,7 +100,12 @@ def foreigner_text(one: Foreigner) -> str:
 
 
 def taken_line(taken: TakenCard) -> str:
-    """`Card 0 of node n is not offered whole: 2 GiB and 5 % of it are taken by pid 47 (ana), no job here.`"""
+    """`Card 0 of node n is not offered whole: 2 GiB and 5 % of it are taken by pid 47 (ana), no job here.`
+
+    Of one that takes no work, why: `Card 2 of node n takes no work: it does not answer.`
+    """
+    if taken.fault:
+        return f"Card {taken.index} of node {taken.node} takes no work: {taken.fault}."
     what = f"{format_memory(taken.memory_mib)} and {taken.compute_milli / 10:g} % of it"
     who = "by jobs above what they were granted, or it lets in one process only"
     if taken.foreign:

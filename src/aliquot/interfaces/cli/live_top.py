@@ -67,7 +67,7 @@ def _draw_anyway(remote: Remote) -> RenderableType:
 def _head(site: Site, cards: Sequence[CardView], jobs: Sequence[JobSummary]) -> Text:
     waiting, running = count_jobs(jobs)
     cards = [card for card in cards if card.index is not None]
-    granted = sum(1000 - card.free_compute_milli for card in cards)
+    granted = sum(map(_granted, cards))
     known = [card.busy_percent for card in cards if card.busy_percent is not None]
     busy = f"{sum(known) / len(known):.0f} %" if known else "not known"
     return Text(
@@ -89,11 +89,11 @@ def _card_table(cards: Sequence[CardView]) -> Table:
     for name in ("CARD", "MODEL", "STATE", "GRANTED", "", "FREE MEMORY", "IN USE", "ON IT"):
         table.add_column(name, no_wrap=name != "ON IT")
     for card in cards:
-        granted = 1000 - card.free_compute_milli
+        granted = _granted(card)
         table.add_row(
             "-" if card.index is None else str(card.index),
             _plain(card.model),
-            Text(card.state, style="" if card.state == "ok" else "red"),
+            Text(card.fault or card.state, style="" if card.state == "ok" else "red"),
             _bar(granted),
             f"{granted / 10:g} %",
             format_memory(card.free_memory_mib),
@@ -101,6 +101,11 @@ def _card_table(cards: Sequence[CardView]) -> Table:
             _plain(users_of(card)),
         )
     return table
+
+
+def _granted(card: CardView) -> int:
+    """Thousandths of it; what others take of it, and what is out, is granted to nobody."""
+    return min(1000, sum(use.compute_milli for use in card.jobs))
 
 
 def _job_table(jobs: Sequence[JobSummary]) -> Table:
