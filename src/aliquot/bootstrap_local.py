@@ -55,6 +55,7 @@ from aliquot.engines.local.payload import Ending, Payload, encode_endings
 from aliquot.engines.local.places import leave_runtime, make_runtime, site_name
 from aliquot.engines.local.snapshot import SnapshotKeeper
 from aliquot.interfaces.api.server import serve
+from aliquot.interfaces.cli.quick import SOCKET_VARIABLE
 from aliquot.reporting import CHANNEL
 
 ATTEMPTS: Final = "attempts"
@@ -71,7 +72,7 @@ def serve_here(
     Raises PermanentError where there are no cards to serve, JournalError where the record cannot be used,
     SpecError for what was asked wrongly.
     """
-    with open_service(ask, state, runtime) as (service, site):
+    with open_service(replace(ask, socket=socket), state, runtime) as (service, site):
         ready = Ready(site, socket)
         mode = FOR_ALL if os.geteuid() == 0 else FOR_ONE
         reread = partial(_reread, ask) if ask.files else None
@@ -127,6 +128,8 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             exports.append(_hear_reports(stack, runtime, service))
         except OSError as error:
             notes.append(f"jobs cannot report how far they are: {error}")
+        if ask.socket is not None:
+            exports.append(partial(_where, ask.socket.absolute()))
         _warm(warming, service)
         yield service, _describe(found, rules.policy, [*journal.notes, *said, *rules.notes, *notes])
 
@@ -205,6 +208,11 @@ def _hear_reports(
         return [] if path is None else [(CHANNEL, str(path))]
 
     return variables
+
+
+def _where(socket: Path, _: Payload) -> Sequence[tuple[str, str]]:
+    """What lets the commands of a job reach the service that runs it."""
+    return [(SOCKET_VARIABLE, str(socket))]
 
 
 def _describe(found: Found, policy: str, notes: list[str]) -> Site:

@@ -22,7 +22,7 @@ from aliquot.config.submissions import read_live_jobs
 from aliquot.control.arrays import body_id
 from aliquot.control.kept import decode_kept
 from aliquot.control.parts import Wanted
-from aliquot.control.views import Caller, Exit, Submission
+from aliquot.control.views import WARN_BEFORE, Caller, Exit, Submission
 from aliquot.core.errors import SpecError
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
@@ -155,7 +155,7 @@ def _payload(asked: Submission, caller: Caller, job: Job) -> Payload:
         output=Output(keep_kib=KEEP_KIB),
         stop=Stop(
             warn,
-            0 if warn is None else _bounded(asked.warn_before, "warnBefore", LONGEST_STOP_MS),
+            _warn_ms(asked),
             _bounded(asked.grace, "grace", LONGEST_STOP_MS, zero=True),
         ),
         limits=limits[0],
@@ -165,6 +165,19 @@ def _payload(asked: Submission, caller: Caller, job: Job) -> Payload:
         time_ms=None if asked.time is None else _bounded(asked.time, "time", LONGEST_MS),
         retries=asked.retries,
     )
+
+
+def _warn_ms(asked: Submission) -> int:
+    """How long before TERM it is warned; raises SpecError also where there is no warning to say that of."""
+    before = _bounded(asked.warn_before, "warnBefore", LONGEST_STOP_MS)
+    if asked.warn:
+        return before
+    if asked.warn_before != WARN_BEFORE:
+        raise SpecError(
+            "there is no warning to be sent so long before TERM", field="warnBefore", value=asked.warn_before,
+            hint="`warn`, a signal such as USR1, beside it",
+        )  # fmt: skip  # one thought
+    return 0
 
 
 def _bounded(text: str, field: str, most: int, *, zero: bool = False) -> int:

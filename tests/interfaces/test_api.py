@@ -134,6 +134,22 @@ def test_the_description_names_every_route_and_resolves(service: LiveService) ->
         ),
         pytest.param(
             "/v1/jobs",
+            b'{"command": ["x"], "spec": {"gpu": {}}, "warnBefore": "2m"}',
+            422,
+            "warnBefore",
+            "there is no warning",
+            id="how long before a warning that there is not",
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": ["x"], "spec": {"gpu": {}}, "warnBefore": "1h at most"}',
+            422,
+            "warnBefore",
+            "",
+            id="no duration, of a warning that there is not",
+        ),
+        pytest.param(
+            "/v1/jobs",
             b'{"command": ["x"], "spec": {"gpu": {}}, "warn": "USR1", "warnBefore": "100h"}',
             422,
             "warnBefore",

@@ -6,7 +6,7 @@ not to be known by the caller.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,10 @@ from aliquot.core.queueing.outlook import Expected
 from aliquot.core.queueing.overcommit import Overcommit
 from aliquot.core.steps import Lack, Place, Wait
 from aliquot.core.windows import Window
+
+
+WARN_BEFORE: Final = "30s"
+"""How long before TERM a job's own warning comes, unless it says so."""
 
 
 class Caller(NamedTuple):
@@ -37,7 +41,7 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time: str | None = None  # such as 4h; then the job is ended
     grace: str = "10s"  # between TERM and KILL
     warn: str = ""  # a signal such as USR1, sent `warnBefore` before TERM
-    warn_before: str = msgspec.field(default="30s", name="warnBefore")
+    warn_before: str = msgspec.field(default=WARN_BEFORE, name="warnBefore")
     retries: int = 0
     key: str = ""  # of the caller's choice: what he submits again under the same key is the same job
 
