@@ -17,7 +17,6 @@ from aliquot.core.queueing.overcommit import Overcommit
 from aliquot.core.steps import Lack, Place, Wait
 from aliquot.core.windows import Window
 
-
 WARN_BEFORE: Final = "30s"
 """How long before TERM a job's own warning comes, unless it says so."""
 
