@@ -279,7 +279,13 @@ class _Search:
         left = []
         refused: set[Request] = set()
         first = asked[members[0]] if members else None
-        if any(asked[member] is not first for member in members):
+        alike = all(asked[member] is first for member in members)
+        if first is not None and rows is not None and alike and len(members) > 1:
+            seats = self._desk.seat_series(first, rows, len(members))
+            if seats is not None:
+                self._seats.update(zip(members, seats, strict=False))
+                return members[len(seats) :]
+        if not alike:
             members = tuple(sorted(members, key=lambda member: _size(asked[member]), reverse=True))
         for member in members:
             request = asked[member]

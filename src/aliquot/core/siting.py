@@ -88,6 +88,24 @@ class Desk:
         self.book(seat)
         return Seated(seat, choice.loss, terms_of(choice))
 
+    def seat_series(self, request: Request, rows: I32, most: int) -> list[Seated] | None:
+        """As `seat_within`, `most` times or until nothing fits; None: it has to be asked one by one."""
+        options = self.memo.options(request)
+        if len(options) > 1:
+            return None
+        option, shape = options[0]
+        choices = self.placer.choose_series(shape, rows, most)
+        if choices is None:
+            return None
+        seated = []
+        for choice in choices:
+            seat = self.seat_at(option, shape, choice.row, choice.mask)
+            self.draft.book(seat)
+            seated.append(Seated(seat, choice.loss, terms_of(choice)))
+        if seated:
+            self._show()
+        return seated
+
     def split(self, level: Level) -> Split:
         """The rows by domain of `level`."""
         return self.memo.domains.of(self.world).split(level)

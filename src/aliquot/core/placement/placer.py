@@ -25,6 +25,7 @@ from aliquot.core.placement.policies.classic import Rule, RulePolicy
 from aliquot.core.placement.policies.protocol import Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, fit_masks
 from aliquot.core.placement.policies.valued import Measure, ValuePolicy
+from aliquot.core.placement.series import Taken
 from aliquot.core.placement.shapes import Hardware, Shape, step, without_host
 
 MOST_SCORES: Final = 16_000_000  # cached scores in all, about 22 bytes each
@@ -143,6 +144,22 @@ class Placer:
                 return None
             self.policy.settle(column.request, scores, -1 - row)
 
+    def choose_series(self, shape: Shape, rows: I32, most: int) -> list[Choice] | None:
+        """The first `most` places for `shape` on `rows`, as `choose_among` would choose each after the last.
+
+        Fewer where no more fit. None: they have to be chosen one by one, since a place depends on other rows,
+        or on what the chooser says of each set of cards.
+        """
+        policy = self.policy
+        if not isinstance(policy, RulePolicy) or shape.cards > 1 or self._has_chooser_for(shape):
+            return None
+        self._begin()
+        column = self._column(shape)
+        count = self.board.changed_since(column.seen, self._scratch)
+        column.seen = self.board.length
+        found = policy.series(column.request, column.scores, self._scratch, count, shape.host, rows, most)
+        return [self._simple_choice(shape, one) for one in found]
+
     def fills(self, shape: Shape) -> I64:
         """[n] how often `shape` could be put on each row, see `fills`. Not to be written."""
         self._begin()
@@ -246,6 +263,12 @@ class Placer:
         terms = self.policy.terms(column.request, scores, row)
         loss = sum(term for _, term in terms)
         return Choice(row, mask.bit_length() - 1 if column.shape.cards == 1 else -1, mask, loss, terms)
+
+    def _simple_choice(self, shape: Shape, taken: Taken) -> Choice:
+        """As `_choice`, where a rule has said all there is to say."""
+        mask = 0 if taken.mask == NO_CARDS else taken.mask
+        card = mask.bit_length() - 1 if shape.cards == 1 else -1
+        return Choice(taken.row, card, mask, 0 + taken.loss, ((self.policy.name, taken.loss),))
 
     def _begin(self) -> None:
         """Start the epoch where it, or the arrays, are new; then count the rows that changed."""

@@ -7,6 +7,24 @@ from aliquot.core.placement.kernels.jit import compiled
 
 
 @compiled
+def effective_of(cells: Cells, row: int, card: int) -> int:
+    """What `cells.effective` is to be of one card, as the other cells of the row are."""
+    kind = cells.kind[row]
+    if kind < 0 or not (cells.usable[row] >> card) & 1:
+        return 0
+    least = 1 << 30
+    for dim in range(cells.left.shape[2]):
+        of = cells.full[kind, card, dim]
+        if of > 0:
+            least = min(least, (cells.left[row, card, dim] * 1000 + of // 2) // of)
+    if least == 1 << 30:
+        return 0
+    if least >= 1000 and not (cells.idle[row] >> card) & 1:
+        return 999
+    return least
+
+
+@compiled
 def absorb(
     cells: Cells,
     kind: I32,
@@ -58,19 +76,7 @@ def absorb(
         for card in range(width):
             for dim in range(dims):
                 cells.left[row, card, dim] = left[at, card, dim]
-            cells.effective[row, card] = 0
-            if kind[at] < 0 or not (usable[at] >> card) & 1:
-                continue
-            least = 1 << 30
-            for dim in range(dims):
-                of = cells.full[kind[at], card, dim]
-                if of > 0:
-                    least = min(least, (left[at, card, dim] * 1000 + of // 2) // of)
-            if least == 1 << 30:
-                least = 0
-            if least >= 1000 and not (idle[at] >> card) & 1:
-                least = 999
-            cells.effective[row, card] = least
+            cells.effective[row, card] = effective_of(cells, row, card)
         cells.log[end] = row
         cells.changed[row] = base + end
         end += 1

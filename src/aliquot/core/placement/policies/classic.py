@@ -16,6 +16,7 @@ from aliquot.core.placement.cells import F64, I32, U32, Cells, Request, Scores
 from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies.protocol import Limits, Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, Row, fit_mask, lowest, read_row
+from aliquot.core.placement.series import Taken, seat_series_plain
 from aliquot.core.placement.streams import uniform
 
 TIE = 1e-9
@@ -38,6 +39,8 @@ class RulePolicy:
     def __init__(self, rule: Rule, *, compiled: bool) -> None:
         self.rule = rule
         self._kernels: Any = import_module("aliquot.core.placement.kernels.classic") if compiled else None
+        self._series: Any = import_module("aliquot.core.placement.kernels.series") if compiled else None
+        self._number = 0 if self._series is None else self._series.RULES.index(rule.kernel)
         self._limits = Limits(1, 1)
         self._seed = 0
         self._board: Board | None = None
@@ -83,6 +86,32 @@ class RulePolicy:
             return -1
         equals = np.flatnonzero(loss <= least + TIE).tolist()
         return min(equals, key=lambda row: uniform(salt, row)) if salt else int(equals[0])
+
+    def series(
+        self, request: Request, scores: Scores, changed: I32, count: int, host: int, rows: I32, most: int
+    ) -> list[Taken]:
+        """Score `changed[:count]`; then the first `most` places on `rows`, one after the other: see `series`.
+
+        For no card, or for one that nobody else chooses.
+        """
+        cells = self._cells()
+        if self._series is None:
+            self.score(request, scores, changed, count, NOT_GIVEN)
+
+            def score(some: list[int]) -> None:
+                self.score(request, scores, np.array(some, np.int32), len(some), NOT_GIVEN)
+
+            return seat_series_plain(score, cells, request, scores, host, rows, most)
+        taken: I32 = np.empty(most, np.int32)
+        masks: U32 = np.empty(most, np.uint32)
+        losses: F64 = np.empty(most)
+        rule, limits = self._number, self._limits
+        found = self._series.seat_series(
+            rule, cells, request, scores, limits.cpu, limits.milli, changed, count, host, rows,
+            taken, masks, losses,
+        )  # fmt: skip  # arrays in the order of the kernel
+        columns = taken[:found].tolist(), masks[:found].tolist(), losses[:found].tolist()
+        return list(map(Taken, *columns))
 
     def losses(self, request: Request, scores: Scores) -> F64:
         """[n] the loss of every row."""
