@@ -17,6 +17,7 @@ from aliquot import __version__
 from aliquot.bootstrap_kernels import PATIENCE_S, Warming
 from aliquot.bootstrap_local_jobs import (
     exits_of,
+    is_user,
     job_of,
     payload_of,
     read_submission,
@@ -85,7 +86,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
     catalog = load_catalog()
     inventory = _inventory(ask.simulate, catalog)
     found = _detect(inventory)
-    exports: list[Callable[[Payload], Sequence[tuple[str, str]]]] = []
+    exports = _told(ask.socket)
     settle = partial(_settle, catalog, found)
     with _open_journal(state, accept_loss=ask.accept_loss) as journal, contextlib.ExitStack() as stack:
         rules, said = _first_rules(ask, journal, settle)
@@ -93,7 +94,6 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
         runtime = make_runtime(runtime, state)
         eyes = CardEyes(inventory, found, partial(job_of, runtime / ATTEMPTS))
         launcher, notes = _make_launcher(state, runtime, journal, clock, exports, eyes)
-        notes += [clock.note] if clock.note else []
         launcher.grounds = _grounds(found, is_real=ask.simulate is None)
         stack.callback(_leave, launcher, runtime, state)
         warming = stack.enter_context(contextlib.closing(_warming(state)))
@@ -114,6 +114,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             eyes=eyes,
             end=partial(launcher.stop, before=f"within {OVER_USE_MS}\n"),
             user_of_pid=user_of_pid,
+            is_user=is_user,
             pace=_pace(ask),
             settle=settle,
             reserve=lambda asked, settings: read_asked_reservation(asked, (found.node,), settings),
@@ -128,8 +129,6 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             exports.append(_hear_reports(stack, runtime, service))
         except OSError as error:
             notes.append(f"jobs cannot report how far they are: {error}")
-        if ask.socket is not None:
-            exports.append(partial(_where, ask.socket.absolute()))
         _warm(warming, service)
         yield service, _describe(found, rules.policy, [*journal.notes, *said, *rules.notes, *notes])
 
@@ -210,9 +209,9 @@ def _hear_reports(
     return variables
 
 
-def _where(socket: Path, _: Payload) -> Sequence[tuple[str, str]]:
-    """What lets the commands of a job reach the service that runs it."""
-    return [(SOCKET_VARIABLE, str(socket))]
+def _told(socket: Path | None) -> list[Callable[[Payload], Sequence[tuple[str, str]]]]:
+    """What lets the commands of a job reach the service that runs it, where it listens."""
+    return [] if socket is None else [lambda payload: [(SOCKET_VARIABLE, str(socket.absolute()))]]
 
 
 def _describe(found: Found, policy: str, notes: list[str]) -> Site:
@@ -320,7 +319,7 @@ def _make_launcher(
         keep=keep,
         refusal=eyes.refusal,
     )
-    return launcher, notes
+    return launcher, [*notes, *([clock.note] if clock.note else [])]
 
 
 def _grounds(found: Found, *, is_real: bool) -> Grounds:

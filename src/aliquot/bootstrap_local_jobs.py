@@ -143,6 +143,15 @@ def user_name(uid: int) -> str:
         return str(uid)
 
 
+def is_user(name: str) -> bool:
+    """Whether a user of this machine has this name, or this number and no name."""
+    try:
+        pwd.getpwnam(name)
+    except (KeyError, ValueError):  # a name with a NUL is nobody's
+        return name.isdecimal() and user_name(int(name)) == name
+    return True
+
+
 def _payload(asked: Submission, caller: Caller, job: Job) -> Payload:
     limits = [_limits(request) for request in job.members]
     warn = _signal_number(asked.warn) if asked.warn else None

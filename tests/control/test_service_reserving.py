@@ -9,7 +9,8 @@ import pytest
 
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.parts import Rules
-from aliquot.control.views import Configuration, Reservation
+from aliquot.control.reservation_views import Reservation
+from aliquot.control.views import Configuration
 from aliquot.core.errors import NotFoundError
 from aliquot.core.settings import Settings
 from tests.control.test_service import ANN, PATIENCE_S, ROOT, Stage

@@ -87,6 +87,23 @@ def test_it_outlives_the_service_and_other_documents_and_those_of_documents_do_n
     assert names(service) == {"other"}
 
 
+def test_who_is_let_in_and_is_nobody_here_is_named(service: LiveService) -> None:
+    job = service.submit("sleep 600")
+    words = ("--gpus", "1", "--start", "now+1h", "--duration", "1h")
+    done = service.run("reserve", "zz", *words, "--users", "root,nosuch", "--jobs", f"{job},9999")
+    said = "warning: zz lets in user 'nosuch', job '9999': not known here"
+    assert done.code == 0
+    assert said in done.out
+    assert said in service.run("reservations").out
+    assert service.run("reserve", "known", *words, "--users", "root", "--jobs", job).code == 0
+    assert {view.name: len(view.strangers) for view in service.client.reservations()}["known"] == 0
+    service.client.cancel(job)
+    service.client.wait(job)
+    assert f"known lets in job '{job}'" in service.run("reservations").out, "it is over"
+    for name in ("zz", "known"):
+        assert service.run("unreserve", name).code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -91,10 +91,18 @@ class Asking:
 
     def _describe(self, error: Exception) -> str:
         if isinstance(error, PermissionError):
-            return f"{self.path} may not be used by you; it is another user's service"
+            return f"{self.path} is {_owner_of(self.path)}: only its owner and root may use it"
         if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
             return f"no service answers at {self.path}; 'aliquot up' starts one, --socket names another"
         return f"the service at {self.path} did not answer ({error or type(error).__name__})"
+
+
+def _owner_of(socket: Path) -> str:
+    """Whose service a socket is, as far as one may know."""
+    try:
+        return f"{socket.owner()}'s own service"
+    except (OSError, KeyError):  # behind a folder that may not be looked into, or of a user without a name
+        return "another user's service"
 
 
 def with_query(path: str, query: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from aliquot.client.asking import PATIENCE_S, Asking, part_of, with_query
 from aliquot.control.card_views import CardView
 from aliquot.control.live import OutputPiece
+from aliquot.control.reservation_views import Reservation, ReservationView
 from aliquot.control.speech import decoded, encoded
 from aliquot.control.views import (
     Accepted,
@@ -25,8 +26,6 @@ from aliquot.control.views import (
     JobSummary,
     LiveExplanation,
     QueueView,
-    Reservation,
-    ReservationView,
     Site,
     Submission,
 )

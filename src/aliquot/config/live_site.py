@@ -19,7 +19,7 @@ from aliquot.config.source import read_text
 from aliquot.config.spoken import item_of
 from aliquot.config.tree import nearest
 from aliquot.config.windows import read_live_reservation
-from aliquot.control.views import Reservation
+from aliquot.control.reservation_views import Reservation
 from aliquot.core.errors import SpecError
 from aliquot.core.inventory import Node
 from aliquot.core.settings import Settings

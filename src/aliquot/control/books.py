@@ -22,7 +22,8 @@ from aliquot.control.looking import Lookout
 from aliquot.control.parts import Parts
 from aliquot.control.progress import ProgressBoard, Whose
 from aliquot.control.quotas import queue_views
-from aliquot.control.reserving import reservation_views
+from aliquot.control.reservation_views import ReservationView
+from aliquot.control.reserving import find_strangers, reservation_views
 from aliquot.control.views import (
     Accepted,
     Caller,
@@ -31,7 +32,6 @@ from aliquot.control.views import (
     JobSummary,
     Progress,
     QueueView,
-    ReservationView,
 )
 from aliquot.control.watching import Watch
 from aliquot.control.words import quoted
@@ -40,6 +40,7 @@ from aliquot.core.health import Fault, Reading
 from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.lifecycle import Phase
 from aliquot.core.records import Frozen
+from aliquot.core.windows import Inside
 
 
 class Books:
@@ -130,7 +131,20 @@ class Books:
 
     def reservations(self) -> list[ReservationView]:
         """Every reservation in force that is not over."""
-        return reservation_views(self.frozen.closures, self.rules, self.parts.clock.now())
+        return reservation_views(self.frozen.closures, self.rules, self.parts.clock.now(), self._strangers)
+
+    def _strangers(self, inside: Inside) -> tuple[str, ...]:
+        """Who of those let in is nobody here; where no queue is configured, any name is one."""
+        queues = {queue.name for queue in self.rules.settings.queues}
+        lives, arrays = self.chronicle.lives, self.chronicle.arrays
+        return find_strangers(
+            inside,
+            self.parts.is_user,
+            lambda name: not queues or name in queues,
+            lambda name: (
+                name in arrays or ((life := lives.get(JobId(name))) is not None and life.over_ms is None)
+            ),
+        )
 
     def life(self, job: str) -> Life:
         """The life of a job, or NotFoundError."""

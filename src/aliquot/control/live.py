@@ -10,6 +10,7 @@ import msgspec
 
 if TYPE_CHECKING:  # a list is printed without them
     from aliquot.control.card_views import CardView
+    from aliquot.control.reservation_views import Reservation, ReservationView
     from aliquot.control.views import (
         Accepted,
         Configuration,
@@ -18,8 +19,6 @@ if TYPE_CHECKING:  # a list is printed without them
         JobSummary,
         LiveExplanation,
         QueueView,
-        Reservation,
-        ReservationView,
         Site,
         SiteFile,
         Submission,

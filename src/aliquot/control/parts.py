@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 from aliquot.control.intake import Machine
 from aliquot.control.loop import Observer
-from aliquot.control.views import Caller, Configuration, Exit, Reservation, Submission
+from aliquot.control.reservation_views import Reservation
+from aliquot.control.views import Caller, Configuration, Exit, Submission
 from aliquot.control.watching import Eyes, Pace
 from aliquot.core.decay import HALF_LIFE_MS
 from aliquot.core.errors import AliquotError, SpecError
@@ -126,6 +127,7 @@ class Parts(NamedTuple):
     end: Callable[[JobId, int, str], None] = lambda job, attempt, reason: None
     pace: Pace = Pace()
     user_of_pid: Callable[[int], str] = lambda pid: ""
+    is_user: Callable[[str], bool] = lambda name: True  # whether anybody here is called so
     settle: Callable[[Configuration], Rules] = settle_nothing
     reserve: Callable[[Reservation, Settings], Window] = reserve_nothing
     unenforced: Callable[[JobId, tuple[Placement, ...]], tuple[str, ...]] = lambda job, placements: ()

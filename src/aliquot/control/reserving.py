@@ -6,17 +6,17 @@ place of one of the same name that somebody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from aliquot.control.errors import ConflictError
 from aliquot.control.parts import Rules
-from aliquot.control.views import ReservationView, ReservedPart
+from aliquot.control.reservation_views import ReservationView, ReservedPart
 from aliquot.control.words import quoted
 from aliquot.core.errors import NotFoundError
 from aliquot.core.events import WindowCancelled, WindowMade
-from aliquot.core.windows import Closure, Window, check_window
+from aliquot.core.windows import Closure, Inside, Window, check_window
 
 
 def changes_of(
@@ -65,14 +65,39 @@ def without_window(rules: Rules, name: str, now: int) -> Rules:
     return _holding(left, [window for window in left.configuration.reserved if window.name != name])
 
 
-def reservation_views(closures: Iterable[Closure], rules: Rules, now: int) -> list[ReservationView]:
-    """Those in force that are not over, by their start."""
+def reservation_views(
+    closures: Iterable[Closure],
+    rules: Rules,
+    now: int,
+    strangers_of: Callable[[Inside], tuple[str, ...]] = lambda inside: (),
+) -> list[ReservationView]:
+    """Those in force that are not over, by start. `strangers_of`: who of those let in is nobody here."""
     documented = {window.name for window in rules.windows}
     return [
-        _view(closure, is_documented=closure.window.name in documented)
+        replace(
+            _view(closure, is_documented=closure.window.name in documented),
+            strangers=strangers_of(closure.window.inside),
+        )
         for closure in closures
         if closure.window.end_ms > now
     ]
+
+
+def find_strangers(
+    inside: Inside,
+    is_user: Callable[[str], bool],
+    is_queue: Callable[[str], bool],
+    is_job: Callable[[str], bool],
+) -> tuple[str, ...]:
+    """Who of `inside` is nobody here, kind and name: the cards are closed to everybody else."""
+    kinds = (
+        ("queue", inside.queues, is_queue),
+        ("user", inside.users, is_user),
+        ("job", inside.jobs, is_job),
+    )
+    return tuple(
+        f"{kind} {quoted(name)}" for kind, names, is_here in kinds for name in names if not is_here(name)
+    )
 
 
 def _view(closure: Closure, *, is_documented: bool) -> ReservationView:

@@ -28,13 +28,13 @@ from aliquot.control.loop import Loop
 from aliquot.control.overbooked import Overbooked, overbooked_notes
 from aliquot.control.parts import Parts, Rules
 from aliquot.control.quotas import notes_on_queues
+from aliquot.control.reservation_views import Reservation
 from aliquot.control.reserving import changes_of, wanted_by, with_window, without_window
 from aliquot.control.room import Room
 from aliquot.control.views import (
     Caller,
     Configuration,
     InForce,
-    Reservation,
     Submission,
 )
 from aliquot.control.watching import Watch

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from aliquot.control.card_views import CardView
 from aliquot.control.errors import UnavailableError
+from aliquot.control.reservation_views import Reservation, ReservationView
 from aliquot.control.service import Service
 from aliquot.control.views import (
     Accepted,
@@ -24,8 +25,6 @@ from aliquot.control.views import (
     LiveExplanation,
     Never,
     QueueView,
-    Reservation,
-    ReservationView,
     Site,
     Submission,
 )

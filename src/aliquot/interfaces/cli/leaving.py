@@ -66,9 +66,21 @@ def open_output() -> None:
 
 
 def describe_trouble(error: OSError) -> str:
-    """What the system says is wrong; where it names no file, that is about what is printed."""
-    what = error.filename if error.filename is not None else "what is printed cannot be written"
+    """What the system says is wrong; where it names no file, with the folder we are in or what is printed."""
+    what = error.filename
+    if what is None:
+        is_printing = error.errno != _trouble_here()
+        what = "what is printed cannot be written" if is_printing else "the folder you are in cannot be used"
     return f"{what}: {error.strerror or error}"
+
+
+def _trouble_here() -> int | None:
+    """What is wrong with the folder this process is in, as the system numbers it."""
+    try:
+        os.getcwd()  # noqa: PTH109 - nothing more is loaded here
+    except OSError as error:
+        return error.errno
+    return None
 
 
 def leave(code: int) -> int:

@@ -16,6 +16,7 @@ SocketOption = Annotated[
         metavar="PATH",
         envvar="ALIQUOT_SOCKET",
         show_envvar=False,
+        readable=False,  # whoever connects says better why he may not
         rich_help_panel=SERVICE,
         help="The service's socket; if absent, ALIQUOT_SOCKET, else your own service's, else the machine's.",
     ),

@@ -7,7 +7,6 @@ else, help and mistakes too, is the parser's; what a list then does is the same,
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -76,8 +75,7 @@ def read_ask(words: Sequence[str], environment: Mapping[str, str]) -> ListAsk | 
                 return None
         else:
             return None
-    is_barred = os.access(socket, os.F_OK) and not os.access(socket, os.R_OK)
-    if is_barred or COMPLETES in environment:
+    if COMPLETES in environment:
         return None
     return ListAsk(**said, socket=Path(socket) if socket else None)
 

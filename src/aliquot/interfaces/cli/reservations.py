@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from aliquot.control.card_views import CardView
 from aliquot.control.live import Remote
-from aliquot.control.views import Reservation, ReservationView
+from aliquot.control.reservation_views import Reservation, ReservationView
 from aliquot.core.errors import SpecError
 from aliquot.core.units import format_ms
 from aliquot.interfaces.cli.moments import spell_moment
@@ -65,7 +65,7 @@ def reservation_lines(views: Sequence[ReservationView]) -> list[str]:
     now = now_ms()
     rows = [HEADS, *(_cells(view, now) for view in views)]
     width = len(HEADS) if any(view.is_documented for view in views) else len(HEADS) - 1
-    return [*columns([row[:width] for row in rows]), *short_lines(views)]
+    return [*columns([row[:width] for row in rows]), *short_lines(views), *stranger_lines(views)]
 
 
 def short_lines(views: Sequence[ReservationView]) -> list[str]:
@@ -75,6 +75,15 @@ def short_lines(views: Sequence[ReservationView]) -> list[str]:
         f"{view.name} closes {count} of {view.wanted} cards: no more were free of other reservations"
         for view, count in counts
         if view.wanted is not None and count < view.wanted
+    ]
+
+
+def stranger_lines(views: Sequence[ReservationView]) -> list[str]:
+    """Those that let in somebody who is nobody here: where a name is misspelt, nobody else has its place."""
+    return [
+        f"warning: {view.name} lets in {', '.join(view.strangers)}: not known here, and no one else instead"
+        for view in views
+        if view.strangers
     ]
 
 
