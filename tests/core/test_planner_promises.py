@@ -7,7 +7,7 @@ from aliquot.core.jobs import Bound
 from aliquot.core.planner import Memo
 from aliquot.core.settings import Backfill, Preemption
 from aliquot.core.standing import is_overdue, overdue_from
-from aliquot.core.turns import line_up
+from aliquot.core.turning import line_up
 from tests.support.planning import carried_out, nodes_of, settings
 from tests.support.worlds import WorldBuilder
 

@@ -66,6 +66,39 @@ def test_a_job_that_takes_any_model_starts_on_any_where_no_quota_tells_them_apar
     assert sorted(nodes_of(decided).values()) == [["n0"], ["n0"], ["n1"], ["n1"]]
 
 
+def by_model(name: str, h100: int, l40s: int) -> Queue:
+    """A queue with a quota of cards of each of two models, and nothing beyond."""
+    quotas = ((H100.name, h100), (L40S.name, l40s))
+    return Queue(
+        name,
+        quotas=tuple(Quota(Resource(Measure.CARDS, model), cards * 1000, 0) for model, cards in quotas),
+    )
+
+
+@pytest.mark.parametrize("backfill", [None, Backfill()])
+def test_where_the_cards_of_one_model_are_taken_a_job_has_those_of_another_it_has_quota_for(
+    backfill: Backfill | None,
+) -> None:
+    site = WorldBuilder().node("h", 4, model=H100).node("l", 4, model=L40S)
+    how = queues(by_model("a", 4, 2), by_model("b", 4, 4), backfill=backfill)
+    site.submit("full", a_request(4, models=(H100.name,)), queue="b")
+    carried_out(site, how)
+    for at in range(3):
+        site.submit(f"a{at}", queue="a")
+    decided = carried_out(site, how)
+    assert nodes_of(decided) == {"a0": ["l"], "a1": ["l"]}
+    assert gates(decided) == {"a2": Gate.FIT}, "of the one there is no quota left, of the other no room"
+
+
+def test_one_that_is_refused_says_nothing_for_its_like_of_a_queue_with_more_models() -> None:
+    site = WorldBuilder().node("h", 4, model=H100).node("l", 4, model=L40S)
+    how = queues(by_model("a", 4, 0), by_model("b", 4, 4), by_model("c", 4, 0))
+    site.submit("full", a_request(4, models=(H100.name,)), queue="c")
+    carried_out(site, how)
+    site.submit("first", queue="a").submit("like", queue="b")
+    assert nodes_of(carried_out(site, how)) == {"like": ["l"]}
+
+
 def test_a_high_job_that_fits_by_borrowing_is_admitted_and_nobody_is_stopped() -> None:
     """B29."""
     site = WorldBuilder().node("n0", 8).node("n1", 8)

@@ -34,7 +34,7 @@ from aliquot.core.queueing.outlook import (
 from aliquot.core.queueing.truth import Truth
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
-from aliquot.core.turns import line_up
+from aliquot.core.turning import line_up
 from aliquot.core.units import FULL
 from aliquot.core.world import World
 

@@ -43,7 +43,8 @@ class Again:
         if job.id == self._explained:
             return None
         how = (job.scatter, job.spread, job.groups, job.wish)
-        return (likeness, overdue, keeper.openings(record), flavour.model, how)
+        models = (flavour.model, *(other.model for other in self._turns.other_flavours(record, flavour)))
+        return (likeness, overdue, keeper.openings(record), models, how)
 
     def refuse(self, record: JobRecord, flavour: Flavour, key: Hashable) -> None:
         """The job, with this `key`, was refused, in the state that is."""
@@ -51,7 +52,7 @@ class Again:
         self._refused.add(key)
         job = record.job
         plain = not (job.scatter or job.is_sited or self._rescues)
-        if plain and len(job.members) == 1:
+        if plain and len(job.members) == 1 and not self._turns.other_flavours(record, flavour):
             self._single[key] = narrowed(job, flavour.model).members[0]
 
     def is_refused(self, key: Hashable) -> bool:

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from aliquot.core.again import Again
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.closing import Closing
-from aliquot.core.defragging import gather
 from aliquot.core.grants import Seat
 from aliquot.core.growing import Growth
 from aliquot.core.hopeless import Hopeless
@@ -26,6 +25,7 @@ from aliquot.core.restarting import Restarts
 from aliquot.core.searching import Searches
 from aliquot.core.seating import place_of, seat_all, seat_scattered
 from aliquot.core.settings import Settings
+from aliquot.core.shifting import Shifting
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.spotting import Spotting
 from aliquot.core.standing import is_overdue
@@ -57,6 +57,7 @@ class Pass:
         self._keeper = Keeper(self._desk, now)
         self._again = again(self._desk, self._keeper, self._turns, explained)
         self._closing = Closing(self._desk, now)
+        self._shifting = Shifting(self._desk, self._mover, self._closing, now, self._is_stopped)
         standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
         self._growth = Growth(world, standing)
         self._restarts = Restarts(self._desk, self._keeper, self._closing, now, self._growth)
@@ -66,7 +67,6 @@ class Pass:
         search = self._searches
         turns = (self._desk, self._keeper, self._turns, now)
         self._hopeless = hopeless(*turns, search.concern, search.is_settled, explained)
-        self._gathered = 0
         self._refused: set[tuple[object, ...]] = set()  # what no job can start with in this pass
         self._changed: set[JobId] = set()
         self._blocked_first: list[JobRecord] = []
@@ -166,54 +166,51 @@ class Pass:
         if self._closing.is_total(record):
             self._blocked(record, job)
             return
+        others = self._turns.other_flavours(record, flavour)
+        ways = [(flavour, job)]
+        ways += [(other, self._growth.within(narrowed(record.job, other.model))) for other in others]
+        if any(self._place(record, *way, moves=not others) for way in ways):
+            return
+        if others and any(self._place(record, *way, moves=True) for way in ways):
+            return
+        # 6. room is made
+        if not any(self._make_room(record, *way) for way in ways):
+            self._blocked(record, job)
+
+    def _place(self, record: JobRecord, flavour: Flavour, job: Job, *, moves: bool) -> bool:
+        """Whether it starts on what is free, or what `moves` make free."""
         self._closing.shut_for(record)
-        seated = self._site(record, job)
+        seated = self._site(record, job, moves=moves)
         if seated is None:
             # 5. on what is kept for others
-            moves = self._closing.is_empty
+            moves = moves and self._closing.is_empty
             seated = self._keeper.try_open(record, lambda: self._site(record, job, moves=moves))
         if seated is not None:
             self._start(record, flavour, seated)
-        # 6. room is made
-        elif not (
+        return seated is not None
+
+    def _make_room(self, record: JobRecord, flavour: Flavour, job: Job) -> bool:
+        return (
             self._join(record, flavour, job)
             or self._narrow(record, flavour, job)
             or self._clear(record, flavour)
-        ):
-            self._blocked(record, job)
+        )
 
-    def _site(self, record: JobRecord, job: Job, *, moves: bool = True) -> list[Seated] | None:
+    def _site(self, record: JobRecord, job: Job, *, moves: bool) -> list[Seated] | None:
         if job.elastic is not None:
             return seat_elastic(self._desk, job, load_of(self._desk))
         seated = seat_all(self._desk, job, explained=record.job.id == self._explained)
         if seated is not None:
             return seated
-        found = self._by_moves(record) if moves else None
-        if found is not None:
-            return found
+        shifted = self._shifting.seats(record, job) if moves else None
+        if shifted is not None:
+            self._bar(move.job for move in shifted.moves)
+            self._steps.extend(shifted.moves)
+            if shifted.gives_back:
+                self._hopeless.renew()
+            return shifted.seats
         if self._settings.scatter and job.scatter and len(job.members) == 1:
             return seat_scattered(self._desk, job)
-        return None
-
-    def _by_moves(self, record: JobRecord) -> list[Seated] | None:
-        """Seats that moving others makes; none of them goes where a window closes."""
-        if not self._settings.rescue.share and self._settings.defrag is None:
-            return None
-        self._closing.shut_all()
-        rescued = self._mover.rescue(record)
-        if rescued is not None:
-            move, seat = rescued
-            self._bar((move.job,))
-            self._steps.append(move)
-            self._hopeless.renew()
-            return [seat]
-        gathered = gather(self._desk, record, self._now, self._gathered, self._is_stopped)
-        if gathered is not None:
-            self._bar(move.job for move in gathered.moves)
-            self._gathered += len(gathered.moves)
-            self._steps.extend(gathered.moves)
-            return gathered.seats
-        self._closing.shut_for(record)
         return None
 
     def _join(self, record: JobRecord, flavour: Flavour, job: Job) -> bool:
@@ -377,7 +374,7 @@ class Pass:
             self._turns.close(record)
         elif not self._turns.hold(record):
             nothing_kept = self._keeper.is_empty and self._closing.is_empty
-            if nothing_kept and may_refuse_alike(record.job, self._settings):
+            if job is record.job and nothing_kept and may_refuse_alike(job, self._settings):
                 self._refused.add(alike(record.job))
                 self._turns.pass_over_alike(record)
             else:

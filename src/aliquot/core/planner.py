@@ -34,7 +34,8 @@ from aliquot.core.seating import largest_first
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk
 from aliquot.core.steps import Gate, Lack, Plan, Reason, Wait, Withdraw
-from aliquot.core.turns import TreeTurns, Turns, line_up
+from aliquot.core.turning import line_up
+from aliquot.core.turns import TreeTurns, Turns
 from aliquot.core.windows import is_watched
 
 __all__ = ["Memo", "explain_wait", "plan"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from aliquot.core.charging import capacity_of
+from aliquot.core.ids import JobId
+from aliquot.core.queueless import PlainTurns
 from aliquot.core.queues import Resource
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.standing import Standing
-from aliquot.core.turns import PlainTurns, TreeTurns, Turns
+from aliquot.core.turns import TreeTurns, Turns
 
 
 class StandingMemo:
@@ -49,3 +51,12 @@ def needs_tree(settings: Settings) -> bool:
     """Whether more than priority and submission decides who goes next."""
     ordered = settings.order.by_size or settings.order.aging_ms
     return bool(settings.queues or settings.backfill or settings.preemption or ordered)
+
+
+def line_up(turns: Turns) -> list[JobId]:
+    """All who wait, in the order a pass looks at them while none of them starts. Uses `turns` up."""
+    line = []
+    while (record := turns.first()) is not None:
+        line.append(record.job.id)
+        turns.pass_over(record)
+    return line

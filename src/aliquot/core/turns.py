@@ -1,12 +1,11 @@
 """Who goes next in a pass: the waiting jobs one after the other, and what quota says to each.
 
-`PlainTurns` is the order of priority and submission, for a site without queues. `TreeTurns` is the tournament
-over the queue tree, with quotas.
+`TreeTurns` is the tournament over the queue tree, with quotas; without queues see `queueless`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from aliquot.core.budget import Budgets, sooner
@@ -17,11 +16,8 @@ from aliquot.core.queueing.quota import available, fits, lacking_node
 from aliquot.core.queueing.tree import ROOT, UNBOUNDED
 from aliquot.core.queues import Discipline, quotas_of
 from aliquot.core.records import Frozen, JobRecord
-from aliquot.core.settings import Settings
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Lack
-
-ANY_MODEL = Flavour("", ())
 
 
 class Turns(Protocol):
@@ -35,6 +31,9 @@ class Turns(Protocol):
 
     def first_flavour(self, record: JobRecord) -> Flavour:
         """How it is charged where quota does not choose."""
+
+    def other_flavours(self, record: JobRecord, flavour: Flavour) -> Sequence[Flavour]:
+        """Further ways to charge it that there is quota for, where `flavour` finds no room."""
 
     def admit(self, record: JobRecord, flavour: Flavour) -> None:
         """It starts."""
@@ -85,91 +84,6 @@ class Turns(Protocol):
     @property
     def is_closed(self) -> bool:
         """Whether what `first` gives has no turn any more."""
-
-
-class PlainTurns:
-    """By priority and submission; one queue for all."""
-
-    budgets = None
-
-    def __init__(self, world: Frozen, settings: Settings) -> None:
-        self._jobs = world.jobs
-        self._order = _ordered(world, by_priority=settings.by_priority)
-        self._next = next(self._order, None)
-        self._strict = settings.discipline is Discipline.STRICT
-        self.is_closed = False
-
-    def first(self) -> JobRecord | None:
-        """Who goes next."""
-        return None if self._next is None else self._jobs[self._next]
-
-    def flavour(self, record: JobRecord) -> Flavour | Lack:
-        """There are no quotas."""
-        return ANY_MODEL
-
-    def first_flavour(self, record: JobRecord) -> Flavour:
-        """There are no quotas."""
-        return ANY_MODEL
-
-    def admit(self, record: JobRecord, flavour: Flavour) -> None:
-        """It starts."""
-        self._next = next(self._order, None)
-
-    def promise(self, record: JobRecord, flavour: Flavour) -> None:
-        """It will start; room is made for those behind it too, in their order."""
-        self._next = next(self._order, None)
-
-    def charge(self, record: JobRecord, flavour: Flavour) -> None:
-        """There are no quotas."""
-
-    def hold(self, record: JobRecord) -> bool:
-        """Nothing is promised."""
-        return False
-
-    def leave(self, record: JobRecord) -> None:
-        """The next, or nobody."""
-        if self._strict:
-            self.close(record)
-        else:
-            self.pass_over(record)
-
-    def pass_over(self, record: JobRecord) -> None:
-        """The next."""
-        self._next = next(self._order, None)
-
-    def pass_over_alike(self, record: JobRecord) -> None:
-        """The next: those alike are asked too, and refused by what the desk remembers."""
-        self._next = next(self._order, None)
-
-    def pass_over_charged(self, record: JobRecord) -> None:
-        """The next: there are no quotas."""
-        self._next = next(self._order, None)
-
-    def drop(self, record: JobRecord, may_pass: Callable[[JobId, Hashable], bool]) -> None:
-        """Those like it are asked too, to be told why they wait."""
-
-    def restore(self) -> None:
-        """Nobody was dropped."""
-
-    def close(self, record: JobRecord) -> None:
-        """All the others are given still, to be told why they wait."""
-        self.is_closed = True
-        self._next = next(self._order, None)
-
-    def is_strict(self, record: JobRecord) -> bool:
-        """As the policy says."""
-        return self._strict
-
-    def likeness(self, record: JobRecord) -> tuple[Hashable, bool]:
-        """By what it asks; nobody is overdue where there are no reservations."""
-        job = record.job
-        return (job.members, job.minimum, job.groups, job.wish), False
-
-
-def _ordered(world: Frozen, *, by_priority: bool) -> Iterator[JobId]:
-    if by_priority:
-        return (key[3] for key in world.pending)
-    return (key[3] for key in sorted(world.pending, key=lambda key: key[1:]))
 
 
 class TreeTurns:
@@ -300,6 +214,19 @@ class TreeTurns:
         """The first way to charge it."""
         return self.standing.flavours(record.job)[0]
 
+    def other_flavours(self, record: JobRecord, flavour: Flavour) -> Sequence[Flavour]:
+        """Those of other models that its quota and the money of the month are enough for, in their order."""
+        if not flavour.model:
+            return ()
+        leaf = self._lineup.jobs[record.job.id].leaf
+        return [
+            other
+            for other in self.standing.flavours(record.job)
+            if other is not flavour
+            and fits(self._book, leaf, other.charge)
+            and (self.budgets.is_empty or self.budgets.lack_of(record, other.model) is None)
+        ]
+
     def admit(self, record: JobRecord, flavour: Flavour) -> None:
         """It starts: its queue is charged in the book of this pass."""
         waiting = self._lineup.jobs[record.job.id]
@@ -389,12 +316,3 @@ class TreeTurns:
         """As it stands in line."""
         waiting = self._lineup.jobs[record.job.id]
         return waiting.group, waiting.overdue
-
-
-def line_up(turns: Turns) -> list[JobId]:
-    """All who wait, in the order a pass looks at them while none of them starts. Uses `turns` up."""
-    line = []
-    while (record := turns.first()) is not None:
-        line.append(record.job.id)
-        turns.pass_over(record)
-    return line
