@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from aliquot.control.end_views import GivenUp
 from aliquot.control.endings import reason_of, status_of, with_exits
 from aliquot.control.views import AttemptView, Exit
-from aliquot.interfaces.cli.endings import exit_line, outcome_words
+from aliquot.interfaces.cli.endings import exit_line, given_up_words, outcome_words
 
 FAILED = Exit("exited", 1)
 
@@ -171,3 +172,19 @@ def test_whether_another_follows_is_said(
 def test_an_attempt_that_is_told_to_end_does_not_just_run() -> None:
     attempt = AttemptView(1, 0, (), started_ms=1)
     assert outcome_words(attempt, is_last=True, is_over=False, is_ending=True) == "is ending"
+
+
+@pytest.mark.parametrize(
+    ("given_up", "words"),
+    [
+        pytest.param(GivenUp(0, "root"), " by root", id="by somebody"),
+        pytest.param(
+            GivenUp(reason="dependency", why="job 3, which had to succeed, failed"),
+            ", since job 3, which had to succeed, failed (dependency)",
+            id="by nobody",
+        ),
+        pytest.param(GivenUp(), "", id="an older record"),
+    ],
+)
+def test_who_gave_a_job_up_is_said_as_far_as_it_is_known(given_up: GivenUp, words: str) -> None:
+    assert given_up_words(given_up) == words

@@ -76,7 +76,7 @@ class Answering(Books):
             self._places.get(job), loop.memo, self.parts.clock.now(), self.lookout,
         )  # fmt: skip  # three lines read better than seven
         if said.wait is None:
-            return said
+            return replace(said, given_up=self._given_up(life))
         wants_cards = any(request.cards for request in life.job.members) and said.wait.gate in _OF_ROOM
         return replace(said, never=self._never(life.job), taken=self.taken() if wants_cards else ())
 

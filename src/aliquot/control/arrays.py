@@ -74,7 +74,8 @@ def _fold(array: str, rows: Sequence[JobSummary]) -> JobSummary:
     over = [row.over_ms for row in rows if row.over_ms is not None]
     is_over = len(over) == len(rows)
     codes = [row.exit_status for row in rows if row.exit_status is not None]
-    failed = next((row for row in rows if row.exit_status), None)
+    failed = next((row for row in rows if row.exit_status or row.phase == Phase.FAILED.value), None)
+    reasons = [row.reason for row in rows if row.reason] if failed is None else [failed.reason]
     expected = [row.expected for row in rows if row.expected is not None and row.expected.at_ms is not None]
     return replace(
         rows[0],
@@ -84,7 +85,7 @@ def _fold(array: str, rows: Sequence[JobSummary]) -> JobSummary:
         started_ms=min((row.started_ms for row in rows if row.started_ms is not None), default=None),
         over_ms=max(over) if is_over else None,
         exit_status=(0 if failed is None else failed.exit_status) if is_over and codes else None,
-        reason=failed.reason if is_over and failed is not None else "",
+        reason=next(iter(reasons), "") if is_over else "",
         expected=min(expected, key=_at, default=None) if Phase.PENDING.value in counts else None,
     )
 

@@ -15,7 +15,9 @@ from msgspec.structs import replace
 from aliquot.control.arrays import body_id
 from aliquot.control.card_views import CardView, Excess, TakenCard
 from aliquot.control.chronicle import Chronicle, Life
+from aliquot.control.end_views import GivenUp
 from aliquot.control.errors import ConflictError, ForbiddenError
+from aliquot.control.giving_up import given_up
 from aliquot.control.kept import Kept, decode_kept
 from aliquot.control.listing import card_views, describe, list_jobs, peak_of, taken_cards, where_it_stands
 from aliquot.control.looking import Lookout
@@ -97,7 +99,10 @@ class Books:
             life, self.frozen, self.parts.user_name, kept, output, progress, unenforced, self.lookout
         )
         excesses = () if detail.is_over else self._excesses().get(life.job.id, ())
-        return replace(detail, excesses=excesses)
+        return replace(detail, excesses=excesses, given_up=self._given_up(life))
+
+    def _given_up(self, life: Life) -> GivenUp | None:
+        return given_up(life, self.chronicle.lives.get, self.parts.user_name)
 
     def output(self, caller: Caller, job: str, attempt: int | None, member: int) -> Path | None:
         """Where the output of one member goes; None before the first attempt. Raises as `cancel`."""

@@ -61,6 +61,7 @@ class Life(msgspec.Struct, frozen=True):
     over_ms: int | None = None
     key: str = ""
     resizing: ResizeView | None = None
+    cancel: JobCancelled | None = None  # by whom it was given up first, or why nobody did
 
 
 class Keyed(NamedTuple):
@@ -230,7 +231,7 @@ def _resize_view(life: Life, event: Resizing) -> ResizeView:
 def _after(life: Life, event: _OfJob) -> Life:
     match event:
         case JobCancelled():
-            return replace(life, is_cancelled=True)
+            return replace(life, is_cancelled=True, cancel=life.cancel or event)
         case Granted():
             holds = tuple(card_grant(placement) for placement in event.placements)
             attempts = (*life.attempts, AttemptView(event.attempt, event.at, holds))

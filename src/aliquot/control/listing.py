@@ -12,6 +12,7 @@ from aliquot.control.arrays import array_of, fold
 from aliquot.control.card_views import CardUse, CardView, Excess, Foreigner, TakenCard
 from aliquot.control.chronicle import Life, held_width
 from aliquot.control.endings import reason_of, status_of
+from aliquot.control.giving_up import reason_given
 from aliquot.control.kept import Kept
 from aliquot.control.looking import Lookout
 from aliquot.control.overbooked import gone_cards
@@ -47,11 +48,18 @@ def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | 
         started_ms=None if last is None else last.started_ms,
         over_ms=life.over_ms,
         exit_status=exit_status(life),
-        reason=reason_of(last.exits) if last is not None and life.phase is Phase.FAILED else "",
+        reason=_reason_of(life),
         expected=expected if life.phase is Phase.PENDING else None,
         width=held_width(life),
         resizing=life.resizing,
     )
+
+
+def _reason_of(life: Life) -> str:
+    """Why it failed, or was given up where nobody did that."""
+    if life.phase is Phase.CANCELLED:
+        return reason_given(life.cancel)
+    return reason_of(life.attempts[-1].exits) if life.attempts and life.phase is Phase.FAILED else ""
 
 
 def exit_status(life: Life) -> int | None:

@@ -145,7 +145,8 @@ class Service(Answering):
         Raises NotFound-, Forbidden-, ConflictError.
         """
         living = self._living(caller, job)
-        return self.intake.tell_apart([JobCancelled(0, life.job.id, at_once=at_once) for life in living])
+        gone = [JobCancelled(0, life.job.id, at_once=at_once, by=caller.uid) for life in living]
+        return self.intake.tell_apart(gone)
 
     def signal(self, caller: Caller, job: str, number: int) -> Future[bool]:
         """Send a signal to the processes of a running job, or of an array; False where none runs."""

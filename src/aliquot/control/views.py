@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from aliquot.control.card_views import Excess, TakenCard
+from aliquot.control.end_views import GivenUp
 from aliquot.core.promise import Crowding, Promise
 from aliquot.core.queueing.outlook import Expected
 from aliquot.core.queueing.overcommit import Overcommit
@@ -192,7 +193,7 @@ class JobSummary(msgspec.Struct, frozen=True):
     started_ms: int | None = None
     over_ms: int | None = None
     exit_status: int | None = None
-    reason: str = ""  # of a job that failed: what ended it, such as time-limit; see `Exit`
+    reason: str = ""  # of a job that failed: what ended it, such as time-limit; see `Exit` and `GivenUp`
     expected: Expected | None = None  # when it is expected to start, as of the last look ahead
     members: int = 1  # processes that start and end together
     array: str = ""  # the array it is one of
@@ -241,6 +242,7 @@ class JobDetail(msgspec.Struct, frozen=True):
     never: Never | None = None  # where it waits and can't start as things are
     excesses: tuple[Excess, ...] = ()  # cards of which it uses more memory than it was granted
     gone: tuple[str, ...] = ()  # cards it holds that are not in their node any more
+    given_up: GivenUp | None = None  # where it is cancelled: by whom, or why
 
     @property
     def is_over(self) -> bool:
@@ -329,6 +331,7 @@ class LiveExplanation(msgspec.Struct, frozen=True):
     overcommits: tuple[Overcommit, ...] = ()  # of its queue, those above it and the pool, while it waits
     never: Never | None = None  # where it can't start as things are
     taken: tuple[TakenCard, ...] = ()  # while it waits for cards: what of them is taken by no grant
+    given_up: GivenUp | None = None  # where it is cancelled: by whom, or why
 
 
 class Site(msgspec.Struct, frozen=True):

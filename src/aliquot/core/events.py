@@ -74,15 +74,18 @@ class JobSubmitted(Record, frozen=True):
     job: Job
 
 
-class JobCancelled(Record, frozen=True):
-    """Its owner gave a job up; or nobody did, and `reason` says why it can never start.
+class JobCancelled(Record, frozen=True, omit_defaults=True):
+    """Somebody gave a job up; or nobody did, and `reason` says why it can never start or go on.
 
     `at_once`: what runs is killed, and has no time to end by itself; said later, it hurries an end under way.
+    `others`: whose end made it so. `by`: the user who gave it up, as a number; None: nobody, or not known.
     """
 
     job: JobId
     reason: str = ""
     at_once: bool = False
+    others: tuple[JobId, ...] = ()
+    by: int | None = None
 
 
 class Granted(Record, frozen=True):

@@ -48,7 +48,7 @@ def intent_of(step: Step, at: int) -> Event | None:
         case Unreserve():
             return Unreserved(at, step.job)
         case Withdraw():
-            return JobCancelled(at, step.job, step.reason)
+            return JobCancelled(at, step.job, step.reason, others=step.others)
         case Resize(restart=True):
             return Resizing(at, step.job, step.attempt, step.placements, step.for_job, step.grace_ms)
         case Resize():

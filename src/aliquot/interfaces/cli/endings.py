@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from aliquot.control.end_views import GivenUp
 from aliquot.control.endings import GANG, UNSEEN, reason_of
 from aliquot.control.views import AttemptView, Exit, JobDetail
 from aliquot.core.units import format_ms
@@ -60,10 +61,20 @@ def end_line(detail: JobDetail) -> str:
     said = "" if reason else next(_told(exits), "")
     if job.phase == "succeeded" or (not reason and not said and job.exit_status is not None):
         return ""
+    if detail.given_up is not None and job.phase == "cancelled":
+        is_own = detail.given_up.by == job.owner  # who did it himself knows
+        return f"job {job.id} {job.phase}{'' if is_own else given_up_words(detail.given_up)}"
     if reason and job.phase == reason:
         return f"job {job.id} {job.phase}"
     why = f"{reason}, {WHY[reason]}" if reason in WHY else reason or said
     return f"job {job.id} {job.phase}{f': {why}' if why else ''}"
+
+
+def given_up_words(given_up: GivenUp) -> str:
+    """` by root`, or `, since job 3 (train), which had to succeed, failed (dependency)`; else nothing."""
+    if given_up.by is not None:
+        return f" by {given_up.user}"
+    return f", since {given_up.why} ({given_up.reason})" if given_up.why else ""
 
 
 _RAN: Final = frozenset({"exited", "signalled"})

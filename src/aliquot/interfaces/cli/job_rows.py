@@ -46,9 +46,9 @@ def counts_of(job: Job) -> str:
 
 
 def exit_of(job: Job) -> str:
-    """Its exit code once it is over, and what ended it where that was a limit, such as `143 time-limit`."""
+    """Its exit code once it is over, and what ended it where that is known, such as `143 time-limit`."""
     code = "" if job.exit_status is None else str(job.exit_status)
-    return f"{code} {job.reason}" if job.reason else code
+    return f"{code} {job.reason}".strip()
 
 
 def cards_of(job: Job) -> str:

@@ -20,7 +20,7 @@ from aliquot.control.views import (
 from aliquot.control.words import shortened
 from aliquot.core.steps import Gate
 from aliquot.core.units import format_memory
-from aliquot.interfaces.cli.endings import exit_line, outcome_words
+from aliquot.interfaces.cli.endings import exit_line, given_up_words, outcome_words
 from aliquot.interfaces.cli.gates import GATES, gate_lines, never_line
 from aliquot.interfaces.cli.job_rows import cards_of
 from aliquot.interfaces.cli.plain import age, columns, now_ms
@@ -140,6 +140,8 @@ def detail_lines(detail: JobDetail) -> Iterator[str]:
     yield f"job {job.id}{name} of {job.user or 'nobody known'}: {job.phase}{given_up}"
     if job.resizing is not None:
         yield f"  {resize_line(job.resizing)}"
+    if detail.given_up is not None and (why := given_up_words(detail.given_up)):
+        yield f"  cancelled{why}"
     yield from (f"  {line}" for line in _waiting_lines(detail))
     many = f", members {job.members}" if job.members > 1 else ""
     yield f"  submitted {_clock(job.submitted_ms)}, priority {job.priority}, cards {cards_of(job)}{many}"
@@ -210,7 +212,9 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
     elif said.place is not None and said.placed_ms is not None:
         yield from _placed(said)
     else:
-        yield f"{said.job} is over: {said.phase}. 'aliquot job {said.job}' has its attempts."
+        why = "" if said.given_up is None else given_up_words(said.given_up)
+        attempts = "" if said.placed_ms is None else f" 'aliquot job {said.job}' has its attempts."
+        yield f"{said.job} is over: {said.phase}{why}.{attempts}"
 
 
 def resize_line(said: ResizeView) -> str:
