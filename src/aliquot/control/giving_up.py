@@ -7,7 +7,6 @@ from typing import Final
 
 from aliquot.control.chronicle import Life
 from aliquot.control.end_views import GivenUp
-from aliquot.core.events import JobCancelled
 from aliquot.core.ids import JobId
 from aliquot.core.lifecycle import Phase
 
@@ -25,14 +24,14 @@ def given_up(
         return None
     why = [_because(other, life_of(other)) for other in event.others] or [event.reason]
     user = "" if event.by is None else user_name(event.by)
-    return GivenUp(event.by, user, reason_given(event), "; ".join(why))
+    return GivenUp(event.by, user, reason_given(life), "; ".join(why))
 
 
-def reason_given(event: JobCancelled | None) -> str:
-    """In a word; empty where somebody did it."""
-    if event is None or not (event.reason or event.others):
+def reason_given(life: Life) -> str:
+    """Why nobody had to give it up, in a word; empty where somebody did."""
+    if life.cancel is None or not life.cancel.reason:
         return ""
-    return DEPENDENCY if event.others else IDLE
+    return IDLE if life.attempts else DEPENDENCY
 
 
 def _because(other: JobId, life: Life | None) -> str:

@@ -58,7 +58,7 @@ def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | 
 def _reason_of(life: Life) -> str:
     """Why it failed, or was given up where nobody did that."""
     if life.phase is Phase.CANCELLED:
-        return reason_given(life.cancel)
+        return reason_given(life)
     return reason_of(life.attempts[-1].exits) if life.attempts and life.phase is Phase.FAILED else ""
 
 
