@@ -25,6 +25,7 @@ from aliquot.bootstrap_local_jobs import (
     user_of_pid,
 )
 from aliquot.catalog import HardwareCatalog, load_catalog
+from aliquot.client.starting import announced
 from aliquot.config.environment import read_environment
 from aliquot.config.live_site import read_asked_reservation, read_live_site
 from aliquot.config.shapes import read_shape
@@ -129,7 +130,7 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             exports.append(_hear_reports(stack, runtime, service))
         except OSError as error:
             notes.append(f"jobs cannot report how far they are: {error}")
-        _warm(warming, service)
+        _warm(warming, service, ask.socket)
         yield service, _describe(found, rules.policy, [*journal.notes, *said, *rules.notes, *notes])
 
 
@@ -246,14 +247,18 @@ def _warming(state: Path) -> Warming:
     return Warming(read_environment(os.environ).cache, state)
 
 
-def _warm(warming: Warming, service: Service) -> None:
-    """Have compiled what is not yet; that is waited for where no job has to be taken up."""
+def _warm(warming: Warming, service: Service, socket: Path | None) -> None:
+    """Have compiled what is not yet; that is waited for where no job has to be taken up.
+
+    Whoever asks at `socket` meanwhile is told so.
+    """
     if warming.is_done:
         return
     _say("what counts when many jobs start is compiled, once for this version, for about ten seconds")
     warming.begin()
     if all(life.over_ms is not None for life in service.chronicle.lives.values()):
-        warming.wait(PATIENCE_S)
+        with announced(socket) if socket is not None else contextlib.nullcontext():
+            warming.wait(PATIENCE_S)
 
 
 def _inventory(simulate: str | None, catalog: HardwareCatalog) -> Inventory:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from aliquot.client import Client
+from aliquot.client.starting import is_announced
+from aliquot.control.errors import UnavailableError
+from aliquot.engines.local.places import find_runtime
 from tests.support.command import ROOT
-from tests.support.local import is_root
+from tests.support.local import is_root, wait_for
 from tests.support.service import environment
 
 AS_NOBODY = """
@@ -57,6 +65,25 @@ def test_of_another_users_service_it_is_said_whose_it_is(folder: Path, words: tu
         )  # fmt: skip  # options only
     said = f"aliquot: error: {path} is root's own service: only its owner and root may use it\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_who_asks_while_a_service_compiles_is_told_that_it_starts(folder: Path) -> None:
+    path = folder / "s" / "aliquot.sock"
+    words = [sys.executable, "-m", "aliquot", "up", "--simulate", "l40s-4", "--state", str(path.parent)]
+    variables = environment() | {"XDG_CACHE_HOME": str(folder / "c")}
+    with subprocess.Popen(words, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as up:
+        wait_for(lambda: is_announced(path), "it to say that it starts")
+        with pytest.raises(UnavailableError, match=f"the service at {path} is starting"):
+            Client(path).site()
+        begun = Path(f"/proc/{up.pid}/task/{up.pid}/children").read_text(encoding="ascii").split()
+        up.kill()
+        up.wait()
+        for pid in map(int, begun):  # it had no time to
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with pytest.raises(UnavailableError, match="no service answers"):
+            Client(path).site()
+    shutil.rmtree(find_runtime(path.parent), ignore_errors=True)
 
 
 @pytest.mark.parametrize(

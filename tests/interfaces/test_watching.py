@@ -178,6 +178,15 @@ def test_a_card_out_for_an_error_comes_back_when_somebody_says_that_it_is_well(s
         assert "no node or card" in complaint(service.run("undrain", "GPU-none"))
 
 
+def test_of_a_card_that_need_not_or_cannot_be_called_well_that_is_said(sim: SimulatedNvml) -> None:
+    sim.set_card(1, compute_mode=2)
+    with Watched(sim) as service:
+        wait_for(lambda: service.card(1).fault == "prohibited", "the verdict")
+        assert complaint(service.run("undrain", "3")) == "card 3 takes work: it was not out"
+        said = "card 1 stays out: its compute mode is PROHIBITED"
+        assert complaint(service.run("undrain", "1")) == said
+
+
 def test_a_card_that_was_lost_and_answers_again_counts_as_reset(sim: SimulatedNvml) -> None:
     with Watched(sim) as service:
         wait_for(lambda: service.card().used_mib is not None, "a look")

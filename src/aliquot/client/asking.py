@@ -93,6 +93,10 @@ class Asking:
         if isinstance(error, PermissionError):
             return f"{self.path} is {_owner_of(self.path)}: only its owner and root may use it"
         if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
+            from aliquot.client.starting import is_announced
+
+            if is_announced(self.path):
+                return f"the service at {self.path} is starting: it compiles, once; ask again soon"
             return f"no service answers at {self.path}; 'aliquot up' starts one, --socket names another"
         return f"the service at {self.path} did not answer ({error or type(error).__name__})"
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from aliquot.control.accepting import Accepting
 from aliquot.control.answering import Answering
 from aliquot.control.counting import Counting
-from aliquot.control.errors import BatchError, UnavailableError
+from aliquot.control.errors import BatchError, ConflictError, UnavailableError
 from aliquot.control.grouping import Group
 from aliquot.control.intake import Intake
 from aliquot.control.looking import Lookout
@@ -157,7 +157,8 @@ class Service(Answering):
     def drain(self, caller: Caller, name: str, *, drained: bool) -> Future[JobId]:
         """No new work for a node, or work again; a card that is out for a fatal error only comes back.
 
-        Raises ForbiddenError, NotFoundError, SpecError.
+        Raises ForbiddenError, NotFoundError, SpecError, and ConflictError for a card that is not out, or that
+        stays out all the same.
         """
         self.must_administer(caller)
         found = self.find_place(name)
@@ -167,8 +168,8 @@ class Service(Answering):
             raise SpecError(
                 f"{name} is a card", field="node", value=name, hint="a node; only an undrain takes a card"
             )
-        if self.watch is not None:
-            self.watch.pardon(found)
+        if self.watch is not None and (problem := self.watch.pardon(found)):
+            raise ConflictError(f"card {name} {problem}")
         answer: Future[JobId] = Future()  # the next look at the cards does the rest
         answer.set_result(JobId(""))
         return answer

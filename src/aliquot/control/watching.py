@@ -123,16 +123,20 @@ class Watch:
             found[one.job] = (*found.get(one.job, ()), excess)
         return found
 
-    def pardon(self, card: CardId) -> bool:
+    def pardon(self, card: CardId) -> str:
         """Somebody says that a card is well again: what it did before counts no more; from any thread.
 
-        False where there was nothing against it. One that is lost or forbidden stays out all the same.
+        Why it is no use, where the card was not out or stays out; else "".
         """
+        fault = self._faults.get(card)
         known = self._xids.pop(card, frozenset()) & FATAL_XIDS
         if known:
             self._say(f"{card} takes work again after Xid {_listed(known)}: somebody says that it is well")
         self._hurry.set()
-        return bool(known)
+        if fault is not None and fault.xid is None:
+            return f"stays out: {fault.text}"
+        is_out = any(card in record.faulty for record in self._frozen().nodes.values())
+        return "" if known or is_out else "takes work: it was not out"
 
     def look(self) -> None:
         """One look and what follows."""
