@@ -14,7 +14,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from aliquot.control.end_views import GivenUp
 from aliquot.control.foresight import LEARNT, Foresight, find_places
+from aliquot.control.giving_up import Withdrawals
 from aliquot.control.naming import not_found
 from aliquot.control.predicting import Budget
 from aliquot.control.quotas import overcommits_of
@@ -54,8 +56,8 @@ RunPublished = Callable[[PublishedAsk, Progress | None], PublishedRun]
 class Explanation(msgspec.Struct, frozen=True):
     """Where a job is and why, as seen at `at_ms`.
 
-    `place` is given once it was placed, `wait` while it waits; neither before it is submitted, or where its
-    owner gave it up. `over`: nothing of it is left.
+    `place` is given once it was placed, `wait` while it waits; neither before it is submitted, or where it
+    was given up first: by its owner, or as `given_up` says. `over`: nothing of it is left.
     """
 
     job: str
@@ -78,6 +80,7 @@ class Explanation(msgspec.Struct, frozen=True):
     stopped: tuple[Evict | Resize, ...] = ()  # others, for this job; or narrower
     cleared: Reserve | None = None  # what they gave up for it
     overcommits: tuple[Overcommit, ...] = ()  # of its queue, those above it and the pool, while it waits
+    given_up: GivenUp | None = None  # where nobody did that, and it never started
     company: Place | None = None  # the last time that somebody came to its cards, or it to theirs
 
 
@@ -180,7 +183,8 @@ class Experiments:
             raise not_found("job", job, names, where=", ".join(str(path) for path in paths))
         name, settings = find_policy(scenario, policy, seed)
         foresight = Foresight(settings, asked=Budget, allowance=LEARNT)
-        run = Run(scenario, settings, self._engine, foresight=foresight)
+        withdrawals = Withdrawals()
+        run = Run(scenario, settings, self._engine, (withdrawals,), foresight=foresight)
         run.loop.explained = offer.job.id
         told = _follow(run, offer.job.id, at_ms)
         frozen, now = run.world.freeze(), run.loop.clock.now()
@@ -201,7 +205,7 @@ class Experiments:
         if not waits:
             placed = replace(explained, place=told.place, placed_ms=told.placed_ms)
             if told.placed_ms is None:
-                return placed
+                return replace(placed, given_up=withdrawals.of(offer.job.id))
             return replace(placed, promise=foresight.kept(offer.job, told.placed_ms))
         line = find_places(frozen, settings, now, run.loop.memo)
         expected = foresight.expect(run.world, now, [offer.job.id])[offer.job.id]

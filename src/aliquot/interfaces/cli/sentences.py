@@ -10,6 +10,7 @@ from aliquot.control.experiments import Explanation
 from aliquot.core.grants import Placement
 from aliquot.core.steps import Gate, Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
+from aliquot.interfaces.cli.endings import given_up_words
 from aliquot.interfaces.cli.expectations import expected_line, overcommit_line, place_line, promise_lines
 from aliquot.interfaces.cli.gates import GATES, company_line, gate_lines, stopped_line
 
@@ -56,8 +57,16 @@ def explain_lines(explanation: Explanation) -> list[str]:
         return list(_waits(explanation, explanation.wait))
     at = format_ms(explanation.at_ms)
     if explanation.over:
-        return [f"{explanation.job} was given up by its owner before {at} without ever being placed."]
+        return [_given_up(explanation, at)]
     return [f"{explanation.job} is submitted at {format_ms(explanation.submitted_ms)}, which is after {at}."]
+
+
+def _given_up(explanation: Explanation, at: str) -> str:
+    """Of a job that is over and never started."""
+    unplaced = f"before {at} without ever being placed"
+    if explanation.given_up is None:
+        return f"{explanation.job} was given up by its owner {unplaced}."
+    return f"{explanation.job} was withdrawn {unplaced}{given_up_words(explanation.given_up)}."
 
 
 def explain_reason(reason: Reason) -> str:

@@ -1,0 +1,66 @@
+"""What `explain` says of simulated jobs that are over before they start, or wait for what never comes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import aliquot
+
+SITE = """\
+apiVersion: aliquot.dev/v1
+kind: Cluster
+metadata: {name: small}
+spec:
+  nodes:
+    - {name: box, cards: {model: T4, count: 2}, cpu: 16, memory: 64GiB}
+---
+apiVersion: aliquot.dev/v1
+kind: Policy
+metadata: {name: plain}
+spec: {placement: best-fit, engine: python, preemption: false}
+"""
+
+
+def job(name: str, spec: str) -> str:
+    return f"---\napiVersion: aliquot.dev/v1\nkind: Job\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
+
+
+def explained(folder: Path, text: str, *words: str) -> list[str]:
+    file = folder / "site.yaml"
+    file.write_text(text)
+    done = aliquot("explain", file, *words)
+    assert done.code == 0, done.err
+    return done.out.splitlines()
+
+
+CHAIN = (
+    SITE
+    + job("fails", "limit: 5m, run: 10m, gpu: {count: 1}")
+    + job("leaves", "patience: 5m, run: 1h, gpu: {count: 3}")
+    + job("next", "afterOk: [fails], run: 10m, gpu: {count: 1}")
+    + job("last", "afterOk: [next], run: 10m, gpu: {count: 1}")
+    + job("behind", "afterOk: [leaves], run: 10m, gpu: {count: 1}")
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("next", "fails, which had to succeed, failed"),
+        ("last", "next, which had to succeed, was cancelled"),
+        ("behind", "leaves, which had to succeed, was cancelled"),
+    ],
+    ids=["its dependency failed", "down a chain", "its dependency was given up"],
+)
+def test_a_job_that_nobody_gave_up_is_told_whose_end_was_the_cause(
+    tmp_path: Path, name: str, cause: str
+) -> None:
+    told = f"{name} was withdrawn before 1 h without ever being placed, since job {cause} (dependency)."
+    assert explained(tmp_path, CHAIN, name, "--at", "1h") == [told]
+
+
+def test_its_owner_is_named_where_he_did_it(tmp_path: Path) -> None:
+    told = "leaves was given up by its owner before 1 h without ever being placed."
+    assert explained(tmp_path, CHAIN, "leaves", "--at", "1h") == [told]
