@@ -8,6 +8,7 @@ import pytest
 
 from aliquot.catalog import load_catalog
 from aliquot.config import load_scenario
+from aliquot.config.submissions import read_submissions
 from aliquot.core.errors import DocumentError
 from tests.config.documents import CLUSTER, check_error, document, gpu, job, nodes
 
@@ -438,3 +439,12 @@ def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
         load_scenario([tmp_path / "gone.yaml"], load_catalog())
     with pytest.raises(DocumentError, match="no documents in this folder"):
         load_scenario([tmp_path], load_catalog())
+
+
+def test_of_a_file_that_is_one_long_text_only_the_beginning_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text("word " * 10_000)
+    with pytest.raises(DocumentError) as caught:
+        read_submissions([file])
+    assert "characters more" in str(caught.value)
+    assert len(str(caught.value)) < 300 + len(str(file))

@@ -67,14 +67,38 @@ def test_the_description_names_every_route_and_resolves(service: LiveService) ->
     ("path", "body", "status", "field", "words"),
     [
         pytest.param("/v1/jobs", b'{"comm', 400, "", "not JSON", id="a body that is cut off"),
-        pytest.param("/v1/jobs", b"{}", 422, "", "command", id="no command"),
+        pytest.param("/v1/jobs", b"{}", 422, "command", "missing", id="no command"),
         pytest.param("/v1/jobs", b'{"command": "x"}', 422, "command", "array", id="a command in one piece"),
         pytest.param("/v1/jobs", b'{"command": []}', 422, "spec", "", id="asks for nothing"),
         pytest.param(
             "/v1/jobs", b'{"command": [], "spec": {"cpu": 1}}', 422, "command", "", id="an empty command"
         ),
         pytest.param(
-            "/v1/jobs", b'{"command": ["x"], "colour": 1}', 422, "", "colour", id="an unknown field"
+            "/v1/jobs", b'{"command": ["x"], "colour": 1}', 422, "colour", "unknown", id="an unknown field"
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": ["x"], "spec": {"gpu": {}, "time": "4h"}}',
+            422,
+            "spec.time",
+            "write 'time' next to 'command'",
+            id="beside the spec, and written into it",
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": ["x", "a\\u0000b"], "spec": {"gpu": {}}}',
+            422,
+            "command",
+            "zero bytes",
+            id="a zero byte",
+        ),
+        pytest.param(
+            "/v1/jobs",
+            b'{"command": [""], "spec": {"gpu": {}}}',
+            422,
+            "command",
+            "[''] cannot",
+            id="no program",
         ),
         pytest.param(
             "/v1/jobs",
@@ -120,7 +144,7 @@ def test_the_description_names_every_route_and_resolves(service: LiveService) ->
             "/v1/jobs",
             b'{"command": ["x"], "spec": {"gpu": {}}, "cwd": "here"}',
             422,
-            "cwd or output",
+            "cwd",
             "",
             id="a relative folder",
         ),
@@ -189,6 +213,18 @@ def test_a_mistake_is_named_with_its_field(
     assert (found, said["field"]) == (status, field), said
     assert words in said["error"] + said["hint"]
     assert service.client.jobs(over=False) == []
+
+
+def test_a_field_of_one_of_a_batch_that_nobody_knows_is_named_with_its_place(service: LiveService) -> None:
+    body = b'[{"command": ["x"], "spec": {"gpu": {}}}, {"command": ["x"], "colour": 1}]'
+    status, said = ask(service, "POST", "/v1/batches", body)
+    assert (status, said["index"], said["field"]) == (422, 1, "colour")
+
+
+def test_a_job_without_a_name_is_called_as_its_program(service: LiveService) -> None:
+    status, said = ask(service, "POST", "/v1/jobs", b'{"command": ["/bin/true"], "spec": {"gpu": {}}}')
+    assert (status, service.client.job(said["id"]).job.name) == (201, "true")
+    service.client.wait(said["id"])
 
 
 @pytest.mark.parametrize("depth", [300, 500, 900, 3000])

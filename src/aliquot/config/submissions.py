@@ -54,6 +54,7 @@ NOT_YET: Final = {
 }
 LONGEST: Final = 200  # characters of a name or a key
 _HOW: Final = ("command", "cwd", "env", "umask", "time", "grace", "warn", "warnBefore", "retries")
+_BESIDE: Final = (*_HOW, "name", "key")  # what a submission says beside its spec
 _ENVELOPE: Final[Table] = {
     "apiVersion": Field(one_of([API_VERSION]), required=True),
     "kind": Field(one_of(["Job"]), required=True),
@@ -102,6 +103,8 @@ def read_live_jobs(
     """
     _check_words(asked)
     _refuse(asked, NOT_LIVE, "has no meaning for a job that runs for real")
+    for key in _BESIDE:
+        _refuse(asked, (key,), "stands beside spec and not in it", f"write {key!r} next to 'command'")
     for key, why in NOT_YET.items():
         _refuse(asked, (key,), "is not run by this service", why)
     spec = item_of(asked.spec, "spec")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from aliquot.control.words import LONGEST, quoted
 from aliquot.core.errors import DocumentError
 
 MOST_SHOWN: Final = 16
@@ -39,14 +40,16 @@ class Item:
             return "a map"
         if self.items is not None:
             return "a list"
-        return "nothing" if self.null else repr(self.text)
+        return "nothing" if self.null else quoted(self.text or "")
 
     def fail(self, message: str, hint: str = "") -> NoReturn:
         """Raise a DocumentError that points here."""
         raise self.error(message, hint)
 
     def error(self, message: str, hint: str = "") -> DocumentError:
-        """A DocumentError that points here."""
+        """A DocumentError that points here; of a long text that `message` quotes, only the beginning."""
+        if self.text is not None and len(self.text) > LONGEST:
+            message = message.replace(repr(self.text), quoted(self.text))
         return DocumentError(
             message, file=self.file, line=self.line, field=self.path, value=self.text, hint=hint
         )

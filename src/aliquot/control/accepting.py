@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import PurePath
 from typing import Final, NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ from aliquot.control.kept import Kept, encode_kept
 from aliquot.control.keys import Keys, digest_of
 from aliquot.control.room import Room
 from aliquot.control.views import Caller, Submission
+from aliquot.control.words import LONGEST_NAME, visible
 from aliquot.core.errors import NotFoundError, SpecError
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import After
@@ -87,8 +89,8 @@ class Accepting:
         if after != jobs[0].after:
             jobs = tuple(replace(job, after=after) for job in jobs)
         kept = Kept(
-            call.caller.uid, asked.name, asked.command, asked.cwd, msgspec.Raw(wanted.payload), asked.key,
-            digest_of(asked) if asked.key else "",
+            call.caller.uid, asked.name or _name_of(asked.command), asked.command, asked.cwd,
+            msgspec.Raw(wanted.payload), asked.key, digest_of(asked) if asked.key else "",
         )  # fmt: skip  # two lines read better than seven
         return Submitted(jobs, encode_kept(kept), wanted.indices, behind)
 
@@ -113,6 +115,11 @@ class Accepting:
             return [replace(edge, on=life.job.id) for life in self._books.owned(caller, edge.on)]
         except NotFoundError as error:
             raise not_there(edge) from error
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """What a job without a name is called: its program, as `aliquot run` has it."""
+    return visible(PurePath(command[0]).name)[:LONGEST_NAME]
 
 
 def _check_keys(asked: Sequence[Submission]) -> None:

@@ -145,23 +145,25 @@ def check_payload(payload: Payload) -> Payload:
     """`payload` itself; raises SpecError naming the first field that cannot be right."""
     for field, value, is_right, hint in _checks(payload):
         if not is_right:
-            raise SpecError(f"{value!r} cannot be right", field=field, value=value, hint=hint)
+            said = list(value) if isinstance(value, tuple) else value
+            raise SpecError(f"{said!r} cannot be right", field=field, value=value, hint=hint)
     return payload
 
 
 def _checks(payload: Payload) -> list[tuple[str, object, bool, str]]:
-    texts = [*payload.command, payload.cwd, *(text for pair in payload.env for text in pair)]
-    zero = next((text for text in texts if "\0" in text), None)
-    files = [path for path in (payload.output.out, payload.output.err) if path is not None]
-    relative = next((path for path in (payload.cwd, *files) if not path.startswith("/")), None)
+    env = [text for pair in payload.env for text in pair]
+    texts = {"command": payload.command, "cwd": (payload.cwd,), "env": env}
+    zeros = {field: next((text for text in said if "\0" in text), None) for field, said in texts.items()}
+    out, err = payload.output.out, payload.output.err
+    paths = (("cwd", payload.cwd), ("output.out", out), ("output.err", err))
     names = [name for name, _ in payload.env]
     odd = next((name for name in names if not name or "=" in name), None)
     stop, output = payload.stop, payload.output
     warn = stop.warn_signal
     return [
         ("command", payload.command, bool(payload.command and payload.command[0]), "a program to run"),
-        ("command, env or cwd", zero, zero is None, "text without zero bytes"),
-        ("cwd or output", relative, relative is None, "an absolute path"),
+        *((field, zero, zero is None, "text without zero bytes") for field, zero in zeros.items()),
+        *((field, path, path is None or path.startswith("/"), "an absolute path") for field, path in paths),
         ("env", odd, odd is None, "names without ="),
         ("umask", payload.umask, 0 <= payload.umask <= 0o777, "0 to 511, which is 0o777"),
         ("stop.warn_signal", warn, warn is None or warn in signal.valid_signals(), "a signal's number"),

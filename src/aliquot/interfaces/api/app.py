@@ -37,6 +37,7 @@ _STATUS: Final[tuple[tuple[type[AliquotError], int], ...]] = (
     (TemporaryError, 503),
 )
 _FULL: Final = 507
+_NAMED: Final = re.compile(r"Object (?:contains unknown|missing required) field `(.*)`")
 _LISTED: Final = re.compile(r"\[(\d+)\]\.?(.*)")  # the place of a mistake in a body that is a list
 _ENCODER: Final = msgspec.json.Encoder()
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -90,11 +91,16 @@ async def _answer_flat(desk: Desk, bodies: Bodies, route: Route, request: Reques
 
 
 def _spec_mistake(error: msgspec.ValidationError) -> Mistake:
-    """`Expected `int`, got `str` - at `$.retries`` names its field after the dollar sign."""
+    """`Expected `int`, got `str` - at `$.retries`` names its field after the dollar sign.
+
+    Of one that is not known or missing, it names the place where it is or should be.
+    """
     text, _, place = str(error).partition(" - at ")
     field = place.strip("`").removeprefix("$").removeprefix(".")
     listed = _LISTED.fullmatch(field)
     index, field = (None, field) if listed is None else (int(listed[1]), listed[2])
+    if (named := _NAMED.match(text)) is not None:
+        field = f"{field}.{named[1]}" if field else named[1]
     return Mistake(text, field=field, hint="see /openapi.json", index=index)
 
 
