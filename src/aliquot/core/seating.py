@@ -76,12 +76,11 @@ def _seat_first(desk: Desk, members: tuple[Request, ...]) -> list[Seated] | None
 
 
 def _seat_apart(desk: Desk, job: Job) -> list[Seated] | None:
-    """Each member on a rack, else a node, that no other member is on, as long as there is one."""
+    """Each member on the rack, then the node, that holds fewest of the others, whatever the policy."""
     mark = desk.mark()
     seats: list[Seated] = []
     for request in job.members:
-        rows = {seat.seat.row for seat in seats}
-        seat = desk.seat_apart(request, rows, most=2 * len(job.members) + 1)
+        seat = desk.seat_apart(request, [other.seat for other in seats])
         if seat is None:
             if len(seats) >= job.least:
                 return seats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from aliquot.core.reasons import can_never, find_reasons
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.slices import Vector
+from aliquot.core.spreading import cards_held, fewest_rows
 from aliquot.core.steps import Reason, RunnerUp, Term
 from aliquot.core.units import FULL
 from aliquot.core.wishes import Level
@@ -88,15 +89,18 @@ class Desk:
         self.book(seat)
         return Seated(seat, choice.loss, terms_of(choice))
 
-    def seat_series(self, request: Request, rows: I32, most: int) -> list[Seated] | None:
-        """As `seat_within`, `most` times or until nothing fits; None: it has to be asked one by one."""
+    def seat_series(self, request: Request, rows: I32, most: int, *, least: int = 0) -> list[Seated] | None:
+        """As `seat_within`, `most` times or until nothing fits; None: it has to be asked one by one.
+
+        None are taken, and nothing is booked, where fewer than `least` fit.
+        """
         options = self.memo.options(request)
         if len(options) > 1:
             return None
         option, shape = options[0]
         choices = self.placer.choose_series(shape, rows, most)
-        if choices is None:
-            return None
+        if choices is None or len(choices) < least:
+            return None if choices is None else []
         seated = []
         for choice in choices:
             seat = self.seat_at(option, shape, choice.row, choice.mask)
@@ -139,14 +143,14 @@ class Desk:
         """There is no room for `asked`, nor will there be until something is given back."""
         self._refused.add(asked)
 
-    def seat_apart(self, request: Request, rows: set[int], most: int) -> Seated | None:
-        """As `seat`, but on a rack, else a node, that none of `rows` is on, if one of the best `most` is."""
-        option, shape = self.memo.options(request)[0]
-        best = self.placer.explain(shape, most)
-        if not best:
+    def seat_apart(self, request: Request, seats: Sequence[Seat]) -> Seated | None:
+        """As `seat`, on the rack, then the node, then the card that holds fewest of `seats`."""
+        rows = fewest_rows(self.split(Level.RACK), self._rows_for(request), seats)
+        best = self._best(request, rows) if rows.shape[0] else None
+        if best is None:
             return None
-        racks = {self._rack(row) for row in rows} - {""}
-        choice = min(best, key=lambda choice: (choice.row in rows, self._rack(choice.row) in racks))
+        option, shape, choice = best
+        choice = self._on_card_of_fewest(shape, choice, seats)
         seat = self.seat_at(option, shape, choice.row, choice.mask)
         self.book(seat)
         return Seated(seat, choice.loss, terms_of(choice))
@@ -244,8 +248,27 @@ class Desk:
         numa = split_host(chunk, place, kind, mask, request.cpu_milli, request.host_mib)
         return Seat(row, mask, vector, shape.whole, request.cpu_milli, request.host_mib, numa, edges)
 
-    def _rack(self, row: int) -> str:
-        return self.world.nodes[self.world.node_at[row]].node.rack
+    def _rows_for(self, request: Request) -> I32:
+        """The rows, rising, where the first option of `request` that fits at all does; empty: none does."""
+        for _, shapes in itertools.groupby(self.memo.options(request), lambda pair: pair[0]):
+            rows = {row for _, shape in shapes for row in self.placer.feasible_rows(shape)}
+            if rows:
+                return np.array(sorted(rows), np.int32)
+        return np.zeros(0, np.int32)
+
+    def _on_card_of_fewest(self, shape: Shape, choice: Choice, seats: Sequence[Seat]) -> Choice:
+        """`choice`, but of one shared card on the one that holds fewest of `seats`; of equals the best."""
+        held = cards_held(choice.row, seats)
+        if shape.cards != 1 or shape.whole or not held:
+            return choice
+        cells = self.placer.board.cells
+        kind, traffic = int(cells.kind[choice.row]), cells.traffic[choice.row].tolist()
+        tries = []
+        for card in bits(shape.eligible[kind]):
+            at = self.placer.choice_at(shape, choice.row, card)
+            if at is not None and self._chooser.choose(kind, 1 << card, 1, traffic, shape.need)[0]:
+                tries.append(at)
+        return min(tries, key=lambda at: (held[at.card], at.loss), default=choice)
 
     def _show(self) -> None:
         """Show the scorers the rows that were just written."""

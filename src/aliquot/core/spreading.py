@@ -1,0 +1,41 @@
+"""Where the next of several that share no fate goes: to the rack, then the node, that holds fewest of them.
+
+This goes before the pool's own policy, which chooses among what is left. A node whose rack is not known is a
+rack by itself. Rounds are balanced as long as there is room: 8 over three racks of two nodes make 3, 3 and 2,
+and on a node 2 at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from aliquot.core.domains import Split
+from aliquot.core.grants import Seat, bits
+from aliquot.core.placement.cells import I32, I64
+
+
+def fewest_rows(racks: Split, rows: I32, seats: Sequence[Seat]) -> I32:
+    """Those of `rows` on the rack, and of these on the node, with fewest of `seats`."""
+    if not seats or not rows.shape[0]:
+        return rows
+    home = _homes(racks)
+    taken = np.array([seat.row for seat in seats])
+    for number in (home, np.arange(home.shape[0])):
+        held = np.bincount(number[taken], minlength=int(number.max()) + 1)[number[rows]]
+        rows = rows[held == held.min()]
+    return rows
+
+
+def cards_held(row: int, seats: Sequence[Seat]) -> Counter[int]:
+    """How many of `seats` are on each card of `row`."""
+    return Counter(card for seat in seats if seat.row == row for card in bits(seat.mask))
+
+
+def _homes(racks: Split) -> I64:
+    """[rows] the number of each row's rack; one of its own where that is not known."""
+    known = len(racks.names)
+    homes: I64 = np.where(racks.number < known, racks.number, known + np.arange(racks.number.shape[0]))
+    return homes
