@@ -8,7 +8,7 @@ from aliquot.core.jobs import Link
 from aliquot.core.planner import Memo, explain_wait
 from aliquot.core.queues import CARDS, Queue, Quota
 from aliquot.core.settings import Order
-from aliquot.core.steps import Gate, Short, Wait
+from aliquot.core.steps import Gate, Lack, Short, Wait
 from aliquot.interfaces.cli.gates import gate_lines
 from tests.support.build import L40S, a_node, a_request
 from tests.support.planning import carried_out, settings, why
@@ -103,6 +103,31 @@ def test_what_may_not_be_borrowed_is_another_gate_than_what_is_not_entitled(
     assert wait.gate is gate
     assert wait.lack is not None
     assert wait.lack.need == asks * 1000
+
+
+@pytest.mark.parametrize(
+    ("queues", "asks", "lack"),
+    [
+        pytest.param(
+            (Queue("lab", quotas=(Quota(CARDS, 1_000, maximum=3_000),)), Queue("lab/x")),
+            2, Lack(CARDS, 2_000, 1_000, "lab", used=2_000, maximum=3_000), id="of the queue above",
+        ),
+        pytest.param(
+            (Queue("lab"), Queue("lab/x", quotas=(Quota(CARDS, 0, maximum=2_000),))),
+            1, Lack(CARDS, 1_000, 0, "lab/x", used=2_000, maximum=2_000), id="of its own",
+        ),
+    ],
+)  # fmt: skip  # a table reads by rows
+def test_a_hard_maximum_is_named_since_no_lender_helps(
+    queues: tuple[Queue, ...], asks: int, lack: Lack
+) -> None:
+    """Two of 12 cards are in use in `lab/x`."""
+    how = settings(queues=queues, order=Order(half_life_ms=0))
+    site = WorldBuilder().node("n", 12).submit("runs", a_request(2), queue="lab/x")
+    carried_out(site, how)
+    site.started("runs").submit("asks", a_request(asks), queue="lab/x")
+    wait = explain_wait(site.frozen, how, site.job("asks").job.id, Memo(), site.at)
+    assert (wait.gate, wait.lack) == (Gate.QUOTA, lack)
 
 
 # --- room that is still being given back -----------------------------------------------------------------

@@ -64,3 +64,41 @@ def test_a_job_that_nobody_gave_up_is_told_whose_end_was_the_cause(
 def test_its_owner_is_named_where_he_did_it(tmp_path: Path) -> None:
     told = "leaves was given up by its owner before 1 h without ever being placed."
     assert explained(tmp_path, CHAIN, "leaves", "--at", "1h") == [told]
+
+
+def queue(quota: str) -> str:
+    return (
+        "---\napiVersion: aliquot.dev/v1\nkind: Queues\nmetadata: {name: all}\n"
+        f"spec: {{queues: [{{name: lab, quota: {{cards: {{{quota}}}}}}}]}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("quota", "gate", "told"),
+    [
+        (
+            "nominal: 0, maximum: 1",
+            "its queue may not take more now",
+            "It asks for 1 of cards; maximum 1 of queue lab is used up: 1 in use.",
+        ),
+        (
+            "nominal: 0, borrowing: 1",
+            "what its queue is entitled to is used up, and nothing more can be borrowed now",
+            "It asks for 1 of cards; queue lab has 0 left, with what it may borrow.",
+        ),
+    ],
+    ids=["a hard maximum", "what it may borrow"],
+)
+def test_the_limit_that_holds_a_job_is_named(tmp_path: Path, quota: str, gate: str, told: str) -> None:
+    site = SITE + queue(quota) + job("asks", "queue: lab, replicas: 2, run: 1h, gpu: {count: 1}")
+    lines = explained(tmp_path, site, "asks-1", "--at", "10m")
+    assert lines[0] == f"asks-1 waits at 10 min under policy plain: {gate}."
+    assert lines[1].strip() == told
+
+
+@pytest.mark.parametrize("quota", ["maximum: 0", "nominal: 0, borrowing: 0"])
+def test_of_a_job_that_its_quota_never_lets_start_no_start_is_expected(tmp_path: Path, quota: str) -> None:
+    site = SITE + queue(quota) + job("asks", "queue: lab, run: 1h, gpu: {count: 1}")
+    lines = explained(tmp_path, site, "asks", "--at", "10m")
+    assert lines[1].endswith("whatever else runs or ends: under this quota it will not start.")
+    assert not any("When it starts" in line for line in lines)

@@ -109,5 +109,4 @@ def _of_quota(job: Job, world: Frozen, settings: Settings, memo: Memo, now: int)
     lack = memo.standing.turns(world, settings, now).flavour(record)
     if not isinstance(lack, Lack):
         return None
-    is_for_ever = lack.most is not None or (lack.budget is not None and lack.again_ms is None)
-    return Never("quota", lack.need, lack.most, lack=lack) if is_for_ever else None
+    return Never("quota", lack.need, lack.most, lack=lack) if lack.is_for_ever else None

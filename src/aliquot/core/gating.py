@@ -14,19 +14,50 @@ from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.lifecycle import Phase
 from aliquot.core.placement.shapes import Shape
+from aliquot.core.queueing.tree import home_of
+from aliquot.core.queues import quotas_of
 from aliquot.core.reasons import asked_of, cards_for, rows_of
+from aliquot.core.records import JobRecord
 from aliquot.core.siting import Desk
-from aliquot.core.steps import Gate, Reason, Short, Shortfall, Wait
+from aliquot.core.steps import Gate, Lack, Reason, Short, Shortfall, Wait
+from aliquot.core.turns import TreeTurns, Turns
 
 Ints = npt.NDArray[np.integer]
 _DIMS: Final = ((COMPUTE, "compute"), (MEMORY, "memory"))
 
 
-def with_own_gate(wait: Wait) -> Wait:
-    """`wait` at the gate its lack belongs to: what its queue may borrow, or what it may take at all."""
-    if wait.gate is Gate.QUOTA and wait.lack is not None and wait.lack.borrows:
-        return replace(wait, gate=Gate.BORROWING)
-    return wait
+def with_own_gate(wait: Wait, record: JobRecord, turns: Turns) -> Wait:
+    """`wait` at the gate its lack belongs to: what its queue may take at all, or what it may borrow.
+
+    Where a hard maximum is in the way it is named, since nothing that others lend helps then. `turns`: as
+    nobody has had one yet.
+    """
+    if wait.gate is not Gate.QUOTA or wait.lack is None or wait.lack.budget is not None:
+        return wait
+    if isinstance(turns, TreeTurns) and (capped := _capped(wait.lack, record, turns)) is not None:
+        return replace(wait, lack=capped)
+    return replace(wait, gate=Gate.BORROWING) if wait.lack.borrows else wait
+
+
+def _capped(lack: Lack, record: JobRecord, turns: TreeTurns) -> Lack | None:
+    """`lack` as the lowest queue tells it whose hard maximum the job would go beyond; None: there is none."""
+    tree, book = turns.standing.tree, turns.standing.book
+    slot = tree.slot.get(lack.resource)
+    maxima = {
+        queue.name: quota.maximum
+        for queue in turns.standing.settings.queues
+        for quota in quotas_of(queue)
+        if quota.resource == lack.resource and isinstance(quota.maximum, int)
+    }
+    if slot is None:
+        return None
+    for node in tree.paths[home_of(tree, record.job.queue)]:
+        name, used = tree.names[node], book.total[node][slot]
+        most = maxima.get(name)
+        if most is not None and used + lack.need > most:
+            have = max(0, most - used)
+            return replace(lack, have=have, queue=name, borrows=False, used=used, maximum=most)
+    return None
 
 
 def look_closer(

@@ -71,14 +71,14 @@ def explain_wait(
         if said is not None and said.gate is Gate.RELEASE and not said.others:
             return replace(said, others=_ending_for(world, job_id))
         if said is not None and said.gate is not Gate.FIT:
-            return with_own_gate(said)
+            return with_own_gate(said, record, memo.standing.turns(world, settings, now))
         if said is None:  # not looked at: behind the first of a strict queue, or one like it had its answer
             turns = memo.standing.turns(world, settings, now)
             if turns.is_strict(record):
                 return _behind(world, record, turns, now)
             lack = turns.flavour(record)
             if isinstance(lack, Lack):
-                return with_own_gate(Wait(job_id, Gate.QUOTA, lack=lack))
+                return with_own_gate(Wait(job_id, Gate.QUOTA, lack=lack), record, turns)
     desk = Desk(world, settings, memo)
     job = record.job
     mark = desk.mark()

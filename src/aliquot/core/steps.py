@@ -231,7 +231,8 @@ class Lack(msgspec.Struct, frozen=True):
 
     `borrows`: the job would have to borrow, as its own queue's nominal does not cover it. Of money with a
     `budget`, `have` is what is left of that in this month; else what may run at once. `most`: all that the
-    quotas could ever give it, less than it needs; None: enough may come free.
+    quotas could ever give it, less than it needs; None: enough may come free. `maximum`: the hard one that is
+    in the way, told by `planner.explain_wait`; `used` is then what counts against it.
     """
 
     resource: Resource
@@ -239,13 +240,19 @@ class Lack(msgspec.Struct, frozen=True):
     have: int
     queue: str
     borrows: bool = False
-    used: int | None = None  # of a budget, until now
+    used: int | None = None  # of a budget, until now; of a maximum, at once
     due: int = 0  # what those who run are expected to use of it
     budget: int | None = None
     renews_ms: int | None = None  # when there is a new one
     most: int | None = None
     again_ms: int | None = None  # of a budget: when the job may start with it; None: never
     in_vain_ms: int = 0  # what it has to be able to run at least, after it was stopped for a budget in vain
+    maximum: int | None = None
+
+    @property
+    def is_for_ever(self) -> bool:
+        """Whether it will be short of it as long as quotas and budgets are what they are."""
+        return self.most is not None or (self.budget is not None and self.again_ms is None)
 
 
 class Short(msgspec.Struct, frozen=True):
@@ -321,6 +328,11 @@ class Wait(msgspec.Struct, frozen=True):
     fenced: tuple[Fenced, ...] = ()  # for RESERVATION, where windows and not other jobs hold it
     near: Near | None = None  # for TOPOLOGY between nodes, and NEVER where no domain is large enough
     unsearched: bool = False  # whether anybody could be stopped for it is looked at in a later plan
+
+    @property
+    def is_for_ever(self) -> bool:
+        """Whether nothing that ends lets it start: it fits nowhere, or its queue can never have so much."""
+        return self.gate is Gate.NEVER or (self.lack is not None and self.lack.is_for_ever)
 
 
 class Tidy(msgspec.Struct, frozen=True):

@@ -223,6 +223,10 @@ def _lack(lack: Lack) -> str:
     if lack.most is not None:
         most = f"{where} can never give it more than {_amount(lack, lack.most)}, whatever else runs or ends"
         return f"It asks for {need} of {lack.resource}; {most}: under this quota it will not start."
+    if lack.maximum is not None and lack.used is not None:
+        most, used = (_amount(lack, amount) for amount in (lack.maximum, lack.used))
+        left = f"has {have} left" if lack.have else "is used up"
+        return f"It asks for {need} of {lack.resource}; maximum {most} of {where} {left}: {used} in use."
     return f"It asks for {need} of {lack.resource}; {where} has {have} left, with what it may borrow."
 
 

@@ -18,7 +18,6 @@ from aliquot.control.views import (
     ResizeView,
 )
 from aliquot.control.words import shortened
-from aliquot.core.steps import Gate
 from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.endings import exit_line, given_up_words, outcome_words
 from aliquot.interfaces.cli.gates import GATES, gate_lines, never_line
@@ -240,7 +239,8 @@ def _outlook_lines(said: LiveExplanation) -> Iterator[str]:
 
     if said.position is not None:
         yield place_line(said.position, said.waiting, said.queue, said.queue_position, said.queue_waiting)
-    if said.expected is not None and said.wait is not None and said.wait.gate is not Gate.NEVER:
+    is_for_ever = said.never is not None or (said.wait is not None and said.wait.is_for_ever)
+    if said.expected is not None and not is_for_ever:
         yield expected_line(said.expected, said.at_ms)
     yield from promised_lines(said)
     yield from map(overcommit_line, said.overcommits)

@@ -8,7 +8,7 @@ from typing import Final
 
 from aliquot.control.experiments import Explanation
 from aliquot.core.grants import Placement
-from aliquot.core.steps import Gate, Place, Reason, Shortfall, Term, Wait
+from aliquot.core.steps import Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
 from aliquot.interfaces.cli.endings import given_up_words
 from aliquot.interfaces.cli.expectations import expected_line, overcommit_line, place_line, promise_lines
@@ -120,7 +120,7 @@ def _waits(explanation: Explanation, wait: Wait) -> Iterator[str]:
             explanation.queue_position,
             explanation.queue_waiting,
         )
-    if explanation.expected is not None and wait.gate is not Gate.NEVER:
+    if explanation.expected is not None and not wait.is_for_ever:
         yield "  " + expected_line(explanation.expected, explanation.at_ms)
     if explanation.promise is not None:
         yield from (f"  {line}" for line in promise_lines(explanation.promise, format_ms))
