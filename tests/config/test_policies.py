@@ -219,6 +219,20 @@ def test_every_part_of_a_policy_without_a_preset(tmp_path: Path) -> None:
     assert found.rates == Rates((("T4", 400), ("A100-SXM4-40GB", 1000)), (("T4", 9950),))
 
 
+@pytest.mark.parametrize(
+    ("spec", "ceiling"),
+    [
+        pytest.param("{order: {aging: 30m}}", 10, id="as the presets have it"),
+        pytest.param(
+            "{order: {aging: 30m}, objectives: {fairness: 0}}", 10, id="over a preset without aging"
+        ),
+        pytest.param("{order: {aging: 30m, agingCeiling: 0}}", 0, id="none where it is said"),
+    ],
+)
+def test_aging_without_a_ceiling_raises_all_the_same(tmp_path: Path, spec: str, ceiling: int) -> None:
+    assert policy_of(tmp_path, spec).order.aging_ceiling == ceiling
+
+
 @pytest.mark.parametrize("part", ["backfill", "preemption"])
 def test_a_part_may_be_switched_on_and_off(tmp_path: Path, part: str) -> None:
     on = policy_of(tmp_path, f"{{{part}: true}}")
@@ -241,6 +255,12 @@ def policy(spec: str) -> str:
 
 # (story, document, field, part of the message)
 WRONG = [
+    (
+        "a ceiling where nothing rises",
+        policy("{order: {agingCeiling: 5}}"),
+        "spec.order.agingCeiling",
+        "aging beside it",
+    ),
     ("an unknown preset", policy("{preset: trainin}"), "spec.preset", "did you mean 'training'?"),
     ("a goal over the whole", policy("{objectives: {fairness: 120%}}"), "spec.objectives.fairness", "whole"),
     (

@@ -159,7 +159,7 @@ def test_a_hard_quota_of_the_short_form_never_borrows(tmp_path: Path) -> None:
 
 # (story, documents, field, part of the message)
 WRONG = [
-    ("a negative quota", queue("{quota: {cards: -1}}"), "spec.quota.cards", "not a plain number"),
+    ("a negative quota", queue("{quota: {cards: -1}}"), "spec.quota.cards", "'-1' is below 0"),
     ("an endless quota", queue("{quota: {cards: .inf}}"), "spec.quota.cards", "not a limit"),
     ("a limit in other words", queue("{quota: {money: none}}"), "spec.quota.money", "an amount or unlimited"),
     ("memory without a unit", queue("{quota: {gpuMemory: 320}}"), "spec.quota.gpuMemory", "no unit"),
@@ -169,6 +169,12 @@ WRONG = [
         queue("{quota: {cards: {nominal: 4, maximum: 2}}}"),
         "spec.quota.cards.maximum",
         "maximum 2 is below nominal 4",
+    ),
+    (
+        "more lent than there is",
+        queue("{quota: {cards: {nominal: 4, lending: 6}}}"),
+        "spec.quota.cards.lending",
+        "lending 6 is above nominal 4",
     ),
     ("a quota that says nothing", queue("{quota: {cards: {}}}"), "spec.quota.cards", "says nothing"),
     ("no quota in the quota", queue("{quota: {}}"), "spec.quota", "says nothing"),
@@ -194,7 +200,9 @@ WRONG = [
         "two quotas for memory",
     ),
     ("money with a sign", queue("{quota: {money: $5}}"), "spec.quota.money", "not an amount of money"),
-    ("a negative weight", queue("{weight: -1}"), "spec.weight", "not a plain number"),
+    ("a negative weight", queue("{weight: -1}"), "spec.weight", "'-1' is below 0"),
+    ("a weight that is no number", queue("{weight: .nan}"), "spec.weight", "not a plain number"),
+    ("money below 0", queue("{quota: {money: -5.50}}"), "spec.quota.money", "'-5.50' is below 0"),
     ("an unknown discipline", queue("{discipline: fifo}"), "spec.discipline", "strict-fifo, best-effort"),
     ("a parent that is not there", queue("{parent: lab}"), "spec.parent", "declare it"),
     ("a queue above itself", queue("{parent: q}"), "spec.parent", "q < q"),

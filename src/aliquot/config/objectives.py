@@ -84,7 +84,6 @@ def _order(goals: Objectives) -> Order:
         return Order(half_life_ms=0, by_size=goals.performance_milli > 0)
     return Order(
         aging_ms=_shrink(HOUR_MS, fair, 10 * MINUTE_MS, 24 * HOUR_MS),
-        aging_ceiling=10,
         half_life_ms=_shrink(24 * HOUR_MS, fair, 2 * HOUR_MS, 7 * 24 * HOUR_MS),
         by_size=goals.performance_milli > fair,
     )

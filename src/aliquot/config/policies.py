@@ -245,6 +245,7 @@ def read_policy(spec: Item, names: ModelNames) -> Settings:
         if part in values:
             values[part] = _change(getattr(base, part) or kind(), values[part])
     settings = replace(base, **values)
+    _check_aging(spec, settings)
     idling = settings.idling
     if idling is not None and idling.stop_after_ms < idling.warn_after_ms:
         (spec.get("idling") or spec).fail("stopped before it is warned", "stopAfter no less than warnAfter")
@@ -256,6 +257,18 @@ def read_policy(spec: Item, names: ModelNames) -> Settings:
             f"first {backfill.first} of {backfill.reservations} reservations", "first: as many at most"
         )
     return settings
+
+
+def _check_aging(spec: Item, settings: Settings) -> None:
+    order = spec.get("order")
+    ceiling = None if order is None else order.get("agingCeiling")
+    if (
+        order is not None
+        and ceiling is not None
+        and not settings.order.aging_ms
+        and order.get("aging") is None
+    ):
+        ceiling.fail("a ceiling where nothing rises", "aging beside it, such as 1h, or leave it out")
 
 
 def read_rates(item: Item, names: ModelNames) -> Rates:

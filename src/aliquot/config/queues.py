@@ -181,6 +181,9 @@ def _read_quota(item: Item, resource: Resource, amount: Reader) -> Quota:
     if isinstance(quota.nominal, int) and isinstance(quota.maximum, int) and quota.maximum < quota.nominal:
         written, most = item.get("nominal") or item, item.get("maximum") or item
         most.fail(f"maximum {most.text} is below nominal {written.text}", f"{written.text} or more")
+    if isinstance(quota.nominal, int) and isinstance(quota.lending, int) and quota.lending > quota.nominal:
+        own, lent = item.get("nominal") or item, item.get("lending") or item
+        lent.fail(f"lending {lent.text} is above nominal {own.text}", f"{own.text} or less, or leave it out")
     return quota
 
 

@@ -22,6 +22,7 @@ MOST_CORES: Final = 1_000_000
 _NAME: Final = re.compile(r"\w[\w.-]{0,252}")
 _MONEY: Final = re.compile(r"[0-9]{1,10}(?:\.[0-9]{1,2})?")
 _PLAIN: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,3})?")
+_NEGATIVE: Final = re.compile(r"-\d+(?:\.\d*)?")
 _SPEED: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 GB_MIB: Final = 954  # 953.67, rounded up
 _DECIMAL: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTkmgt])[Bb]?")
@@ -135,6 +136,7 @@ def quota_memory(item: Item) -> int:
 
 def thousandths(item: Item) -> int:
     """Thousandths of a plain number, 0 too: `2` is 2000, `0.5` is 500."""
+    _refuse_negative(item, "2 or 0.5")
     if not _PLAIN.fullmatch(item.scalar()):
         item.fail(f"{item.text!r} is not a plain number", "such as 2 or 0.5, down to thousandths")
     return int(Fraction(item.scalar()) * 1000)
@@ -196,6 +198,7 @@ def gigabytes_rate(item: Item) -> int:
 
 def money(item: Item) -> int:
     """Cents of an amount in the site's currency, such as `30000` or `0.53`."""
+    _refuse_negative(item, "30000 or 0.53")
     if not _MONEY.fullmatch(item.scalar()):
         item.fail(
             f"{item.text!r} is not an amount of money", "such as 30000 or 0.53, without a currency sign"
@@ -222,6 +225,11 @@ def throughput(item: Item) -> int:
     if exact == 0 or not re.fullmatch(r"[0-9.]+", item.scalar()):
         item.fail(f"{item.text!r} is not a number of TFLOP/s", "such as 250")
     return max(1, round(exact * 1000))
+
+
+def _refuse_negative(item: Item, such: str) -> None:
+    if _NEGATIVE.fullmatch(item.scalar()):
+        item.fail(f"{item.text!r} is below 0", f"0 or more, such as {such}")
 
 
 def _bounded(item: Item, number: int, most: int, limit: str) -> int:

@@ -86,7 +86,7 @@ class Order(msgspec.Struct, frozen=True):
     """Who goes first among those of one tier. Priority rises a point per `aging_ms` up to `aging_ceiling`."""
 
     aging_ms: int = 0  # 0: no aging
-    aging_ceiling: int = 0
+    aging_ceiling: int = 10
     half_life_ms: int = 24 * HOUR_MS  # of past usage; 0: the past does not count
     by_size: bool = False  # shorter work (estimate x cards) first, after fair share
 
