@@ -178,6 +178,7 @@ def test_a_gang_goes_on_with_fewer_members_for_one_that_matters_more() -> None:
         service.client.cancel(high)
         service.client.cancel(job)
         assert service.client.wait(job).job.phase == "cancelled"
+        service.client.wait(high)
         assert service.free() == 8
 
 

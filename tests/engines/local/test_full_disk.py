@@ -69,10 +69,10 @@ def test_neither_new_work_nor_plans_take_the_reserve_and_ends_do(tmp_path: Path)
         with pytest.raises(JournalFullError):
             journal.append([Reserved(0, JobId("1"), (), 0)] * 1_000)
         assert reserve.exists(), "what is planned is planned again once there is room"
-        gone: list[Event] = [JobCancelled(0, JobId(str(at))) for at in range(200)]
+        gone: list[Event] = [JobCancelled(0, JobId(str(at)), by=1_000 + at) for at in range(400)]
         journal.append(gone)
         assert not reserve.exists()
-        assert list(journal.replay())[-200:] == gone
+        assert list(journal.replay())[-len(gone) :] == gone
         (disk / "ballast").unlink()
         assert journal.lack() == ""
         assert reserve.exists(), "it is held again"
