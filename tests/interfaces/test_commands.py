@@ -140,5 +140,8 @@ TEXTS = st.one_of(
 def test_plain_values_are_read_as_the_parser_reads_them(name: str, text: str, again: str) -> None:
     words = [f"--{name}={text}", f"--{name}={again}"]
     plain, usual = Read().by(words, plainly=True), Read().by(words, plainly=False)
+    if name == "path" and not again:  # to the parser that is the folder one is in
+        assert "it is empty" in str(plain)
+        return
     assert repr(plain) == repr(usual)
     assert isinstance(plain, tuple | str)

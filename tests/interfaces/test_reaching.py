@@ -19,7 +19,7 @@ from aliquot.client import Client
 from aliquot.client.starting import is_announced
 from aliquot.control.errors import UnavailableError
 from aliquot.engines.local.places import find_runtime
-from tests.support.command import ROOT
+from tests.support.command import ROOT, aliquot, complaint
 from tests.support.local import is_root, wait_for
 from tests.support.service import environment
 
@@ -105,3 +105,19 @@ def test_from_a_folder_that_is_gone_that_is_what_is_said(folder: Path, words: tu
     )  # fmt: skip  # options only
     said = "aliquot: error: the folder you are in cannot be used: No such file or directory\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        pytest.param(("up", "--simulate", "l40s-4", "--state", ""), "--state", id="up"),
+        pytest.param(("jobs", "--socket", ""), "--socket", id="jobs"),
+        pytest.param(("simulate", ""), "FILE...", id="simulate"),
+    ],
+)
+def test_a_path_that_is_empty_is_refused_and_nothing_is_written(
+    folder: Path, words: tuple[str, ...], what: str
+) -> None:
+    said = complaint(aliquot(*words, cwd=folder))
+    assert said == f"invalid value for '{what}': it is empty; a path is right (see aliquot {words[0]} --help)"
+    assert list(folder.iterdir()) == []

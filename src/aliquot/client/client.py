@@ -159,10 +159,13 @@ class Client(Asking):
         at = part_of("/v1/reservations", name, "name", "as 'aliquot reservations' lists them")
         self.ask("DELETE", at, None, 0)
 
-    def drain(self, node: str, *, drained: bool = True) -> None:
-        """No new work for a node, or work again; a card's UUID or number: work again."""
+    def drain(self, node: str, *, drained: bool = True) -> bool:
+        """No new work for a node, or work again; a card's UUID or number: work again.
+
+        False for a card that was not out.
+        """
         at = part_of("/v1/nodes", node, "node", "as 'aliquot gpus' lists nodes and cards")
-        self._post(f"{at}/drain", {"drained": drained}, Done)
+        return self._post(f"{at}/drain", {"drained": drained}, Done).done
 
     def _get(self, path: str, kind: type[_T], **query: Any) -> _T:
         return decoded(self.read(path, **query), kind)

@@ -192,6 +192,11 @@ class Books:
             f"no node or card {quoted(name)}; there is {there or 'none'}, 'aliquot gpus' lists cards"
         )
 
+    def is_out(self, name: str) -> bool:
+        """Whether a card takes no work; of a node always, since to say so twice is no mistake."""
+        found = self.find_place(name)
+        return isinstance(found, NodeId) or self.watch is None or self.watch.is_out(CardId(found))
+
     def is_admin(self, caller: Caller) -> bool:
         """Root, and whoever runs the service."""
         return caller.uid in {0, self.parts.uid}

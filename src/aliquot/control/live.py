@@ -131,8 +131,8 @@ class Remote(Protocol):
         """Take a reservation back."""
         ...
 
-    def drain(self, node: str, *, drained: bool) -> None:
-        """No new work for a node, or work again."""
+    def drain(self, node: str, *, drained: bool) -> bool:
+        """No new work for a node, or work again; False for a card that was not out."""
         ...
 
 

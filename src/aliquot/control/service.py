@@ -157,8 +157,7 @@ class Service(Answering):
     def drain(self, caller: Caller, name: str, *, drained: bool) -> Future[JobId]:
         """No new work for a node, or work again; a card that is out for a fatal error only comes back.
 
-        Raises ForbiddenError, NotFoundError, SpecError, and ConflictError for a card that is not out, or that
-        stays out all the same.
+        Raises ForbiddenError, NotFoundError, SpecError, and ConflictError for a card that stays out.
         """
         self.must_administer(caller)
         found = self.find_place(name)
@@ -168,8 +167,8 @@ class Service(Answering):
             raise SpecError(
                 f"{name} is a card", field="node", value=name, hint="a node; only an undrain takes a card"
             )
-        if self.watch is not None and (problem := self.watch.pardon(found)):
-            raise ConflictError(f"card {name} {problem}")
+        if self.watch is not None and (fault := self.watch.pardon(found)) is not None:
+            raise ConflictError(f"card {name} stays out: {fault.text}")
         answer: Future[JobId] = Future()  # the next look at the cards does the rest
         answer.set_result(JobId(""))
         return answer

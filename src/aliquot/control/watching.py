@@ -123,20 +123,22 @@ class Watch:
             found[one.job] = (*found.get(one.job, ()), excess)
         return found
 
-    def pardon(self, card: CardId) -> str:
+    def is_out(self, card: CardId) -> bool:
+        """Whether a card takes no work, for whatever it has."""
+        is_faulty = any(card in record.faulty for record in self._frozen().nodes.values())
+        return is_faulty or card in self._faults or bool(self._xids.get(card, frozenset()) & FATAL_XIDS)
+
+    def pardon(self, card: CardId) -> Fault | None:
         """Somebody says that a card is well again: what it did before counts no more; from any thread.
 
-        Why it is no use, where the card was not out or stays out; else "".
+        What keeps it out all the same, if anything.
         """
         fault = self._faults.get(card)
         known = self._xids.pop(card, frozenset()) & FATAL_XIDS
         if known:
             self._say(f"{card} takes work again after Xid {_listed(known)}: somebody says that it is well")
         self._hurry.set()
-        if fault is not None and fault.xid is None:
-            return f"stays out: {fault.text}"
-        is_out = any(card in record.faulty for record in self._frozen().nodes.values())
-        return "" if known or is_out else "takes work: it was not out"
+        return fault if fault is not None and fault.xid is None else None
 
     def look(self) -> None:
         """One look and what follows."""

@@ -278,8 +278,9 @@ async def _unreserve(desk: Desk, call: Call) -> Done:
 
 async def _drain(desk: Desk, call: Call) -> Done:
     body: Drain = call.body
+    was_out = desk.service.is_out(call.path["node"])
     await asyncio.wrap_future(desk.service.drain(call.caller, call.path["node"], drained=body.drained))
-    return Done()
+    return Done(was_out)
 
 
 ROUTES: Final = (

@@ -125,6 +125,11 @@ def add_undrain(app: typer.Typer, live: Callable[[], Live]) -> None:
 
 
 def _turn(remote: Remote, names: Sequence[str] | None, *, drained: bool) -> int:
+    from aliquot.interfaces.cli.plain import say
     from aliquot.interfaces.cli.several import do_each
 
-    return do_each(names or remote.site().nodes, lambda name: remote.drain(name, drained=drained))
+    def turn(name: str) -> None:
+        if not remote.drain(name, drained=drained):
+            say(f"card {name} was not out")
+
+    return do_each(names or remote.site().nodes, turn)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
+import typer
+
 NOT_PLAIN: Final = object()
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
@@ -54,6 +56,9 @@ class _Plain:
         is_many = param.multiple or param.nargs == -1
         if value is None:
             return () if is_many else None
+        if self._read is _path and "" in (value if is_many else (value,)):
+            # a variable of the shell that is not set; as a path it would be the folder one is in
+            raise typer.BadParameter("it is empty; a path is right", ctx=ctx, param=param)
         if is_many == self._is_list and not (is_many and isinstance(value, str)):
             read = (
                 [self._read(one, self._info) for one in value] if is_many else self._read(value, self._info)
