@@ -94,3 +94,19 @@ def test_sets_of_cards_and_values_are_chosen_one_by_one() -> None:
     nodes, rows = [(4, 9_000, 0)], np.array([0], np.int32)
     assert a_desk(nodes, "best-fit", "python").seat_series(a_request(2), rows, 2) is None
     assert a_desk(nodes, "future-packing", "python").seat_series(a_request(), rows, 2) is None
+
+
+@given(NODES, ASKS, st.integers(1, 9), st.integers(1, 9), RULES)
+def test_where_fewer_fit_than_must_nothing_is_booked(
+    nodes: list[tuple[int, int, int]], request: Request, most: int, least: int, rule: str
+) -> None:
+    desk, rows = a_desk(nodes, rule, "python"), np.arange(len(nodes), dtype=np.int32)
+    most = max(most, least)
+    enough = len(at_one_go(a_desk(nodes, rule, "python"), request, rows, most)) >= least
+    before, state = [column.tolist() for chunk in desk.draft.chunks for column in chunk], desk.state
+    seats = desk.seat_series(request, rows, most, least=least)
+    assert bool(seats) == enough
+    if not enough:
+        assert desk.state == state
+        assert [column.tolist() for chunk in desk.draft.chunks for column in chunk] == before
+        assert len(one_by_one(desk, request, rows, most)) < least

@@ -154,6 +154,10 @@ class _Search:
             if not self._tries:
                 return False
             self._tries -= 1
+            if at == len(self._parts) - 1 and (seated := self._seat_at_once(blocks)) is not None:
+                if seated:
+                    return True
+                continue
             mark = self._desk.mark()
             if all(self._seat_block(block) for block in blocks) and self._seat_from(at + 1, rows):
                 return True
@@ -241,6 +245,17 @@ class _Search:
         if all(self._job.members[member] is first for member in members):
             return {first: len(members)}
         return Counter(self._job.members[member] for member in members)
+
+    def _seat_at_once(self, blocks: list[_Block]) -> bool | None:
+        """Whether the members of the one block are seated, all or none; None: it has to be tried."""
+        members, rows, packed = blocks[0]
+        if len(blocks) > 1 or rows is None or packed is not None or len(self._asked(members)) > 1:
+            return None
+        seats = self._desk.seat_series(self._job.members[members[0]], rows, len(members), least=len(members))
+        if seats is None:
+            return None
+        self._seats.update(zip(members, seats, strict=False))
+        return bool(seats)
 
     def _seat_block(self, block: _Block) -> bool:
         """Whether its members are seated; what was seated before one failed is the caller's to take back."""
