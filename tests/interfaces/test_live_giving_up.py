@@ -46,12 +46,12 @@ def test_who_waited_for_a_success_that_never_comes_is_told_of_whose(service: Liv
 
 
 def test_who_waits_for_one_that_has_failed_before_is_told_the_same(service: LiveService) -> None:
-    failed = service.submit("exit 1")
+    failed = service.submit("exit 1", name="early")
     service.client.wait(failed)
     late = service.submit("true", spec={"afterOk": [failed]})
     detail = service.client.wait(late)
     assert detail.given_up is not None
-    assert detail.given_up.why == f"job {failed}, which had to succeed, failed"
+    assert detail.given_up.why == f"job {failed} (early), which had to succeed, failed"
 
 
 def test_who_cancelled_a_job_is_said_also_after_a_restart(service: LiveService) -> None:
