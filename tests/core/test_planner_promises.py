@@ -6,7 +6,7 @@ from aliquot.core.events import Outcome
 from aliquot.core.jobs import Bound
 from aliquot.core.planner import Memo
 from aliquot.core.settings import Backfill, Preemption
-from aliquot.core.standing import is_overdue, overdue_from
+from aliquot.core.standing import is_overdue, overdue_at
 from aliquot.core.turning import line_up
 from tests.support.planning import carried_out, nodes_of, settings
 from tests.support.worlds import WorldBuilder
@@ -27,7 +27,6 @@ def full_site() -> WorldBuilder:
 
 def test_a_bound_makes_overdue_before_its_last_moment() -> None:
     record = full_site().job("bounded")
-    assert overdue_from(record.job, RULES) == 90 * MINUTE
     assert not is_overdue(record, HOW, 90 * MINUTE - 1)
     assert is_overdue(record, HOW, 90 * MINUTE)
     assert not is_overdue(record, settings(), 90 * MINUTE), "only where there are reservations at all"
@@ -36,7 +35,20 @@ def test_a_bound_makes_overdue_before_its_last_moment() -> None:
 def test_a_far_bound_changes_nothing() -> None:
     site = WorldBuilder().submit("j", bound=Bound(start_by_ms=500 * HOUR)).submit("k")
     far, none = site.job("j").job, site.job("k").job
-    assert overdue_from(far, RULES) == overdue_from(none, RULES) == RULES.overdue_ms
+    for job in (far, none):
+        assert not overdue_at(job, RULES, RULES.overdue_ms - 1)
+        assert overdue_at(job, RULES, RULES.overdue_ms)
+
+
+def test_a_bound_that_is_lost_presses_no_more_and_one_that_can_be_kept_goes_before_it() -> None:
+    """Who came first and is late already does not make the next late too."""
+    site = WorldBuilder().node("n", 1).submit("busy", estimate_ms=2 * HOUR)
+    carried_out(site, HOW)
+    site.later(MINUTE).submit("lost", estimate_ms=HOUR, bound=Bound(finish_by_ms=30 * MINUTE))
+    site.later(MINUTE).submit("kept", estimate_ms=HOUR, bound=Bound(finish_by_ms=3 * HOUR))
+    carried_out(site, HOW)
+    site.later(2 * HOUR - 2 * MINUTE).started("busy").ended("busy")
+    assert nodes_of(carried_out(site, HOW)) == {"kept": ["n"]}
 
 
 def test_before_its_bound_is_in_danger_the_shorter_job_goes_first() -> None:

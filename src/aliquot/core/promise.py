@@ -93,20 +93,27 @@ def promise_of(job: Job, now: int, expected: Expected | None, speed_milli: int |
     return Promise(gravest, tuple(parts))
 
 
-def due_ms(job: Job) -> int | None:
-    """From when on `job` must go before others, or its bounds are in danger; None: it has none on time.
+def last_start_ms(job: Job) -> int | None:
+    """The last moment at which `job` may start and keep its bounds; None: it has none on time.
 
-    Ten minutes, or a quarter of the time it was given, before the last moment at which it may start. A
-    finish is no reason to hurry where nobody knows how long the job runs.
+    A finish is no reason to hurry where nobody knows how long the job runs.
     """
     last = [] if job.bound.start_by_ms is None else [job.bound.start_by_ms]
     length = told(job)
     if job.bound.finish_by_ms is not None and length is not None:
         last.append(job.bound.finish_by_ms - length)
-    if not last:
+    return min(last, default=None)
+
+
+def due_ms(job: Job) -> int | None:
+    """From when on `job` must go before others, or its bounds are in danger; None: it has none on time.
+
+    Ten minutes, or a quarter of the time it was given, before the last moment at which it may start.
+    """
+    last = last_start_ms(job)
+    if last is None:
         return None
-    given = max(0, min(last) - job.submitted_ms)
-    return min(last) - max(LEAST_MARGIN_MS, given // 4)
+    return last - max(LEAST_MARGIN_MS, max(0, last - job.submitted_ms) // 4)
 
 
 def least_speed(job: Job) -> int | None:

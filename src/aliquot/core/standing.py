@@ -14,7 +14,7 @@ from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lengths import length_by
 from aliquot.core.lines import compare_lines
-from aliquot.core.promise import due_ms
+from aliquot.core.promise import due_ms, last_start_ms
 from aliquot.core.queueing.lineup import Lineup
 from aliquot.core.queueing.order import Aging, Tier, Waiting, size_of
 from aliquot.core.queueing.quota import Book, Charge, Shortage, charge_of, find_shortage
@@ -60,9 +60,11 @@ class Standing:
         self._sync_waiting(world)
         while self._overdue and self._overdue[0][0] <= now:
             job = heappop(self._overdue)[1]
-            waiting = self.lineup.jobs.get(job)
-            if waiting is not None and not waiting.overdue:
-                self.lineup.enter(waiting._replace(overdue=True))
+            waiting, record = self.lineup.jobs.get(job), world.jobs.get(job)
+            if waiting is not None and record is not None:
+                overdue = self._is_overdue(record.job)
+                if overdue is not waiting.overdue:
+                    self.lineup.enter(waiting._replace(overdue=overdue))
         self.lineup.begin(self.book, now, self._past(world))
 
     def leaf(self, queue: str) -> int:
@@ -130,15 +132,10 @@ class Standing:
 
     def _enter(self, record: JobRecord) -> None:
         job, settings = record.job, self.settings
-        rules, leaf = settings.backfill, self.leaf(job.queue)
+        leaf = self.leaf(job.queue)
         in_turn = self.tree.discipline[leaf] is Discipline.STRICT
         flavours = self.flavours(job)
-        overdue = False
-        if rules is not None:
-            due = overdue_from(job, rules)
-            overdue = due <= self.now
-            if not overdue:
-                heappush(self._overdue, (due, job.id))
+        overdue = self._is_overdue(job)
         self.lineup.enter(
             Waiting(
                 job.id,
@@ -155,6 +152,16 @@ class Standing:
                 self._ways.setdefault(flavours, len(self._ways)),
             )
         )
+
+    def _is_overdue(self, job: Job) -> bool:
+        """Whether it is by now; it is looked at again once that changes."""
+        rules = self.settings.backfill
+        if rules is None:
+            return False
+        changes = [at for at in _turning_points(job, rules) if at > self.now]
+        if changes:
+            heappush(self._overdue, (min(changes), job.id))
+        return overdue_at(job, rules, self.now)
 
     def _size(self, record: JobRecord) -> int:
         length = self._length(record)
@@ -192,15 +199,21 @@ def _likeness(job: Job, settings: Settings) -> tuple[object, ...]:
 def is_overdue(record: JobRecord, settings: Settings, now: int) -> bool:
     """Whether a job has waited so long that size no longer counts in its queue, or must not wait longer."""
     rules = settings.backfill
-    return rules is not None and now >= overdue_from(record.job, rules)
+    return rules is not None and overdue_at(record.job, rules, now)
 
 
-def overdue_from(job: Job, rules: Backfill) -> int:
-    """When `job` becomes overdue: after its patience, or before its bounds are in danger."""
+def overdue_at(job: Job, rules: Backfill, now: int) -> bool:
+    """Whether `job` is out of patience, or its bounds are in danger: those that are lost press no more."""
+    patience, due, lost = _turning_points(job, rules)
+    return now >= patience or due <= now < lost
+
+
+def _turning_points(job: Job, rules: Backfill) -> tuple[int, int, int]:
+    """When `job` is out of patience, when its bounds are in danger, and when they can't be kept any more."""
     wide = len(job.members) > 1 or job.members[0].cards >= rules.wide_cards
-    usual = job.submitted_ms + (rules.overdue_wide_ms if wide else rules.overdue_ms)
-    bound = due_ms(job)
-    return usual if bound is None else min(usual, bound)
+    patience = job.submitted_ms + (rules.overdue_wide_ms if wide else rules.overdue_ms)
+    due, last = due_ms(job), last_start_ms(job)
+    return (patience, patience, patience) if due is None or last is None else (patience, due, last + 1)
 
 
 def _tier(job: Job, firm: frozenset[JobId]) -> Tier:
