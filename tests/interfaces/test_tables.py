@@ -112,6 +112,33 @@ def test_a_share_that_is_unknown_is_not_0() -> None:
 
 
 @pytest.mark.parametrize(
+    ("figure", "row"),
+    [
+        ("start_by_met", "Promised starts kept 0.0 %"),
+        ("finish_by_met", "Promised ends kept 0.0 %"),
+        ("quota_satisfaction", "Quota satisfaction 0.0 %"),
+        ("allocation", "Allocation rate 0.0 %"),
+        ("finished", "Succeeded 0"),
+        ("goodput", "Goodput: progress that stayed 0.0 %"),
+    ],
+)
+def test_the_worst_that_a_figure_can_be_is_shown_though_it_is_0(figure: str, row: str) -> None:
+    run = quotas()
+    run = replace(run, scorecard=replace(run.scorecard, **{figure: 0}))
+    assert any(line.startswith(row) for line in printed(scorecard_table([run])))
+    title = row.split(" 0", maxsplit=1)[0]
+    shown, _, rest = render_report([run], title="x").partition("Figures that are zero or unknown everywhere")
+    assert title in shown
+    assert title not in rest.partition("</details>")[0]
+
+
+def test_a_figure_of_which_0_is_the_best_is_left_unsaid() -> None:
+    run = quotas()
+    lines = printed(scorecard_table([replace(run, scorecard=replace(run.scorecard, evicted=0, waiting=0))]))
+    assert not [line for line in lines if line.startswith(("Evictions", "Still waiting"))]
+
+
+@pytest.mark.parametrize(
     "said",
     [
         pytest.param("Quotas by resource", id="quotas"),

@@ -101,6 +101,11 @@ class Metric(msgspec.Struct, frozen=True):
     denominator: Bilingual
 
 
+def is_silent(metric: Metric, value: float | None) -> bool:
+    """Whether a figure has nothing to say: it is unknown, or 0 where that is not the worst it could be."""
+    return value is None or (value == 0 and metric.better is not Better.HIGHER)
+
+
 WINDOWS: Final = {
     Span.RUN: Bilingual("from the start to the last completion, or as given", "从开始到最后完成，或指定区间"),
     Span.SAMPLES: Bilingual("mean of the samples, each for as long as it stood", "采样值按持续时间加权平均"),

@@ -11,7 +11,7 @@ from rich.table import Table
 from aliquot.core.report.classes import ClassScore
 from aliquot.core.report.compare import compare, group_runs
 from aliquot.core.report.failures import FAILURE_OF, FAILURES
-from aliquot.core.report.metrics import METRICS, Group, Unit
+from aliquot.core.report.metrics import METRICS, Group, Metric, Unit, is_silent
 from aliquot.core.report.result import RunResult, Standing
 from aliquot.core.report.wording import STANDINGS, format_value, name_queue, why_sentence
 
@@ -25,7 +25,7 @@ _GROUPS: Final = {
 }
 
 _SILENT: Final = {"goodput": 1.0}
-"""What a figure is where it has nothing to say, if that is not 0: then its row is left out."""
+"""What a figure is where it has nothing to say, if that is not what `is_silent` says: its row is left out."""
 
 FEWEST_BANDS: Final = 3
 """Bands of width below which the scorecard's own rows are enough."""
@@ -45,7 +45,7 @@ def scorecard_table(results: Sequence[RunResult]) -> Table:
     group: Group | None = None
     for metric, row in zip(METRICS, comparison.rows, strict=True):
         values = [column.values[metric.id] for column in comparison.columns]
-        if all(value is None or value.mean == _SILENT.get(metric.id, 0) for value in values):
+        if all(_is_silent(metric, None if value is None else value.mean) for value in values):
             continue
         if metric.group is not group:
             if group is not None:
@@ -89,6 +89,10 @@ def queue_table(results: Sequence[RunResult]) -> Table | None:
                 str(queue.scores.evicted),
             )
     return table
+
+
+def _is_silent(metric: Metric, value: float | None) -> bool:
+    return is_silent(metric, value) or value == _SILENT.get(metric.id)
 
 
 def _is_crowded(runs: Sequence[RunResult]) -> bool:

@@ -7,7 +7,17 @@ from typing import Final
 
 from aliquot.core.report.classes import ClassScore
 from aliquot.core.report.compare import Column, Comparison, Row, group_runs, value_of
-from aliquot.core.report.metrics import METRIC_OF, METRICS, Better, Bilingual, Group, Metric, Over, Unit
+from aliquot.core.report.metrics import (
+    METRIC_OF,
+    METRICS,
+    Better,
+    Bilingual,
+    Group,
+    Metric,
+    Over,
+    Unit,
+    is_silent,
+)
 from aliquot.core.report.result import RunResult
 from aliquot.core.report.wording import (
     STANDINGS,
@@ -157,7 +167,7 @@ def _seeds(column: Column) -> str:
 
 
 def _says_something(comparison: Comparison, key: str) -> bool:
-    return any(value_of(column, key) not in {None, 0} for column in comparison.columns)
+    return not all(is_silent(METRIC_OF[key], value_of(column, key)) for column in comparison.columns)
 
 
 def _worth_a_tile(comparison: Comparison, key: str) -> bool:
@@ -216,9 +226,18 @@ def _verdict(metric: Metric, change: float, said: Bilingual) -> str:
 
 
 _CLASS_HEADS: Final = (
-    "class", "jobs", "placed", "finished", "waiting", "card-hours", "busy", "wait-mean",
-    "wait-p95", "wait-max", "completion",
-)  # fmt: skip  # one list, not one name a line
+    "class",
+    "jobs",
+    "placed",
+    "finished",
+    "waiting",
+    "card-hours",
+    "busy",
+    "wait-mean",
+    "wait-p95",
+    "wait-max",
+    "completion",
+)
 
 
 def head_cell(key: str) -> str:
