@@ -42,7 +42,6 @@ from aliquot.core.units import parse_duration
 from aliquot.drivers.eyes import CardEyes
 from aliquot.drivers.nvml import Found, Inventory, NvmlInventory
 from aliquot.drivers.nvml.host import read_host
-from aliquot.drivers.nvml.readings import NoticeKind
 from aliquot.drivers.simulated import SHAPES, Shape, SimulatedInventory, find_shape
 from aliquot.engines.local.cgroups import Cgroups
 from aliquot.engines.local.channel import Channel
@@ -216,9 +215,7 @@ def _told(socket: Path | None) -> list[Callable[[Payload], Sequence[tuple[str, s
 
 
 def _describe(found: Found, policy: str, notes: list[str]) -> Site:
-    """What serves here. Which cards take no work is told by who watches them, as it changes."""
-    noticed = (notice.text for notice in found.notices if notice.kind is not NoticeKind.NOT_USABLE)
-    said = (*noticed, *notes)
+    said = (*(notice.text for notice in found.notices), *notes)
     return Site(__version__, found.driver, policy, (str(found.node.id),), len(found.node.cards), said)
 
 
