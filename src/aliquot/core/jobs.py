@@ -138,7 +138,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     bound: Bound = Bound()
     limit_ms: int | None = None  # whoever runs it ends it after this long
     spot: bool = False  # takes what nobody else wants, and gives it back first
-    spread: bool = False  # members balanced over racks, then nodes, then cards, whatever the policy
+    spread: bool = False  # members, and copies, balanced over racks, then nodes, then cards
     groups: tuple[Group, ...] = ()  # of its members, with minima and wishes of their own
     wish: Wish | None = None  # where all members should be, seen from each other
     together: Together | None = None  # it may share its whole cards, and what it needs of them then

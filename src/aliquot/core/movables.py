@@ -35,7 +35,7 @@ def _movable(world: Frozen, residents: tuple[GrantId, ...]) -> Found:
     found = []
     for held in residents:
         job = world.jobs[held.job].job
-        if not job.movable or len(job.members) != 1 or job.is_sited:
+        if not job.movable or len(job.members) != 1 or job.is_sited or job.spread:
             continue
         grant = world.grants[held.job][held.member]
         seat = grant.seat

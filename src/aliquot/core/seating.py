@@ -11,7 +11,8 @@ from aliquot.core.gangs import largest_first, seat_gang
 from aliquot.core.jobs import Job, Request
 from aliquot.core.records import JobRecord
 from aliquot.core.siting import Desk, Seated
-from aliquot.core.steps import Place
+from aliquot.core.spreading import Kin
+from aliquot.core.steps import Place, Term
 
 __all__ = ["largest_first", "place_of", "seat_all", "seat_scattered"]
 
@@ -20,11 +21,11 @@ def seat_all(desk: Desk, job: Job, *, explained: bool = False) -> list[Seated] |
     """Seats in the order of members: of all, or of the first so many where `job.minimum` allows that."""
     if job.is_sited:
         return seat_gang(desk, job)
+    if job.spread and (len(job.members) > 1 or job.replica_of):
+        return _seat_apart(desk, job, explained=explained and len(job.members) == 1)
     if len(job.members) == 1:
         seat = desk.seat(job.members[0], explained=explained)
         return None if seat is None else [seat]
-    if job.spread:
-        return _seat_apart(desk, job)
     seats = _seat_first(desk, job.members)
     if seats is not None or job.least == len(job.members):
         return seats
@@ -55,7 +56,7 @@ def place_of(desk: Desk, record: JobRecord, seated: list[Seated]) -> Place:
         record.attempt,
         tuple(desk.placement(seat.seat) for seat in seated),
         sum(seat.score for seat in seated),
-        first.terms,
+        _summed(seated),
         first.runner_up,
     )
 
@@ -75,16 +76,30 @@ def _seat_first(desk: Desk, members: tuple[Request, ...]) -> list[Seated] | None
     return [seats[member] for member in range(len(members))]
 
 
-def _seat_apart(desk: Desk, job: Job) -> list[Seated] | None:
-    """Each member on the rack, then the node, that holds fewest of the others, whatever the policy."""
+def _summed(seated: list[Seated]) -> tuple[Term, ...]:
+    """The terms of all members by name: they add up to the score of all."""
+    if len(seated) == 1:
+        return seated[0].terms
+    found: dict[str, float] = {}
+    for term in (term for seat in seated for term in seat.terms):
+        found[term.name] = found.get(term.name, 0.0) + term.value
+    return tuple(Term(name, value) for name, value in found.items())
+
+
+def _seat_apart(desk: Desk, job: Job, *, explained: bool) -> list[Seated] | None:
+    """Each member where fewest of the others are, and of the job's copies, whatever the policy prefers."""
     mark = desk.mark()
+    copies = desk.copies_of(job.replica_of) if job.replica_of else ()
     seats: list[Seated] = []
     for request in job.members:
-        seat = desk.seat_apart(request, [other.seat for other in seats])
+        kin = Kin(tuple(other.seat for other in seats), copies)
+        seat = desk.seat_apart(request, kin, explained=explained)
         if seat is None:
-            if len(seats) >= job.least:
-                return seats
-            desk.rollback(mark)
-            return None
+            break
         seats.append(seat)
+    if len(seats) < job.least:
+        desk.rollback(mark)
+        return None
+    if job.replica_of:
+        desk.note_copies(job.replica_of, (seat.seat for seat in seats))
     return seats

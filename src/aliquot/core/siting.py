@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from aliquot.core.reasons import can_never, find_reasons
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.slices import Vector
-from aliquot.core.spreading import cards_held, fewest_rows
+from aliquot.core.spreading import Kin, cards_held, copies_standing, fewest_rows
 from aliquot.core.steps import Reason, RunnerUp, Term
 from aliquot.core.units import FULL
 from aliquot.core.wishes import Level
@@ -46,6 +46,7 @@ class Mark(NamedTuple):
     refused: frozenset[Hashable]
     shown: int
     state: int
+    copies: tuple[tuple[str, Seat], ...]
 
 
 class Desk:
@@ -57,6 +58,8 @@ class Desk:
         self.placer, self._chooser = memo.prepare(world, settings)
         self.placer.sync(self.draft)
         self._refused: set[Hashable] = set()
+        self._copies: tuple[tuple[str, Seat], ...] = ()  # seated on this draft: what each is a copy of
+        self._standing: dict[str, tuple[Seat, ...]] | None = None
         self._closed: Mapping[int, Shut] = {}
         self._shown: list[int] = []  # rows that the scorers were shown, in order
         self.state = 0  # a number of its own for every state of the draft; back at a mark it is the mark's
@@ -143,17 +146,34 @@ class Desk:
         """There is no room for `asked`, nor will there be until something is given back."""
         self._refused.add(asked)
 
-    def seat_apart(self, request: Request, seats: Sequence[Seat]) -> Seated | None:
-        """As `seat`, on the rack, then the node, then the card that holds fewest of `seats`."""
-        rows = fewest_rows(self.split(Level.RACK), self._rows_for(request), seats)
-        best = self._best(request, rows) if rows.shape[0] else None
+    def seat_apart(self, request: Request, kin: Kin, *, explained: bool = False) -> Seated | None:
+        """As `seat`, on the rack, then the node, then the card that holds fewest of `kin`."""
+        if request in self._refused:
+            return None
+        fits, racks = self._rows_for(request), self.split(Level.RACK)
+        best = self._best(request, fewest_rows(racks, fits, kin)) if fits.shape[0] else None
         if best is None:
+            self._refused.add(request)
             return None
         option, shape, choice = best
-        choice = self._on_card_of_fewest(shape, choice, seats)
+        runner_up = None
+        if explained:
+            others = fewest_rows(racks, fits[fits != choice.row], kin)
+            runner_up = self._named(self.placer.choose_among(shape, others))
+        choice = self._on_card_of_fewest(shape, choice, kin)
         seat = self.seat_at(option, shape, choice.row, choice.mask)
         self.book(seat)
-        return Seated(seat, choice.loss, terms_of(choice))
+        return Seated(seat, choice.loss, terms_of(choice), runner_up)
+
+    def copies_of(self, what: str) -> tuple[Seat, ...]:
+        """Where copies of `what` are that are to be kept apart, those seated in this plan too."""
+        if self._standing is None:
+            self._standing = copies_standing(self.world)
+        return (*self._standing.get(what, ()), *(seat for of, seat in self._copies if of == what))
+
+    def note_copies(self, what: str, seats: Iterable[Seat]) -> None:
+        """`seats` were taken for a copy of `what`."""
+        self._copies += tuple((what, seat) for seat in seats)
 
     def book(self, seat: Seat) -> None:
         """Take `seat` on the draft and show it to the scorers."""
@@ -163,6 +183,7 @@ class Desk:
     def release(self, seat: Seat) -> None:
         """Give `seat` back on the draft and show it to the scorers."""
         self.draft.release(seat)
+        self._copies = tuple(each for each in self._copies if each[1] is not seat)
         self._show()
         self._refused.clear()
 
@@ -188,12 +209,12 @@ class Desk:
 
     def mark(self) -> Mark:
         """A point to go back to."""
-        return Mark(self.draft.mark(), frozenset(self._refused), len(self._shown), self.state)
+        return Mark(self.draft.mark(), frozenset(self._refused), len(self._shown), self.state, self._copies)
 
     def rollback(self, mark: Mark) -> None:
         """Back to `mark`; what was refused since then was refused for room that is there again."""
         self.draft.rollback(mark.columns)
-        self._refused, self.state = set(mark.refused), mark.state
+        self._refused, self.state, self._copies = set(mark.refused), mark.state, mark.copies
         rows = list(dict.fromkeys(self._shown[mark.shown :]))
         del self._shown[mark.shown :]
         self.placer.refresh(self.draft, rows)
@@ -256,10 +277,10 @@ class Desk:
                 return np.array(sorted(rows), np.int32)
         return np.zeros(0, np.int32)
 
-    def _on_card_of_fewest(self, shape: Shape, choice: Choice, seats: Sequence[Seat]) -> Choice:
-        """`choice`, but of one shared card on the one that holds fewest of `seats`; of equals the best."""
-        held = cards_held(choice.row, seats)
-        if shape.cards != 1 or shape.whole or not held:
+    def _on_card_of_fewest(self, shape: Shape, choice: Choice, kin: Kin) -> Choice:
+        """`choice`, but of one shared card on the one that holds fewest of `kin`; of equals the best."""
+        own, copies = (cards_held(choice.row, seats) for seats in kin)
+        if shape.cards != 1 or shape.whole or not (own or copies):
             return choice
         cells = self.placer.board.cells
         kind, traffic = int(cells.kind[choice.row]), cells.traffic[choice.row].tolist()
@@ -268,7 +289,7 @@ class Desk:
             at = self.placer.choice_at(shape, choice.row, card)
             if at is not None and self._chooser.choose(kind, 1 << card, 1, traffic, shape.need)[0]:
                 tries.append(at)
-        return min(tries, key=lambda at: (held[at.card], at.loss), default=choice)
+        return min(tries, key=lambda at: (own[at.card], copies[at.card], at.loss), default=choice)
 
     def _show(self) -> None:
         """Show the scorers the rows that were just written."""
@@ -291,10 +312,10 @@ class Desk:
 
     def _runner_up(self, shape: Shape) -> RunnerUp | None:
         best = self.placer.explain(shape, 2)
-        if len(best) < 2:
-            return None
-        second = best[1]
-        return RunnerUp(self.world.node_at[second.row], second.loss, terms_of(second))
+        return self._named(best[1]) if len(best) == 2 else None
+
+    def _named(self, choice: Choice | None) -> RunnerUp | None:
+        return choice and RunnerUp(self.world.node_at[choice.row], choice.loss, terms_of(choice))
 
 
 def terms_of(choice: Choice) -> tuple[Term, ...]:

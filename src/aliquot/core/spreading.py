@@ -9,29 +9,49 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from aliquot.core.domains import Split
-from aliquot.core.grants import Seat, bits
+from aliquot.core.grants import GrantState, Seat, bits
 from aliquot.core.placement.cells import I32, I64
+from aliquot.core.records import Frozen
 
 
-def fewest_rows(racks: Split, rows: I32, seats: Sequence[Seat]) -> I32:
-    """Those of `rows` on the rack, and of these on the node, with fewest of `seats`."""
-    if not seats or not rows.shape[0]:
-        return rows
+class Kin(NamedTuple):
+    """Seats that one more is to be kept apart from: of its own job first, then of copies of that."""
+
+    own: tuple[Seat, ...] = ()
+    copies: tuple[Seat, ...] = ()
+
+
+def fewest_rows(racks: Split, rows: I32, kin: Kin) -> I32:
+    """Those of `rows` on the rack, and of these on the node, with fewest of `kin`."""
     home = _homes(racks)
-    taken = np.array([seat.row for seat in seats])
     for number in (home, np.arange(home.shape[0])):
-        held = np.bincount(number[taken], minlength=int(number.max()) + 1)[number[rows]]
-        rows = rows[held == held.min()]
+        for seats in kin:
+            if seats and rows.shape[0]:
+                taken = np.array([seat.row for seat in seats])
+                held = np.bincount(number[taken], minlength=int(number.max()) + 1)[number[rows]]
+                rows = rows[held == held.min()]
     return rows
 
 
 def cards_held(row: int, seats: Sequence[Seat]) -> Counter[int]:
     """How many of `seats` are on each card of `row`."""
     return Counter(card for seat in seats if seat.row == row for card in bits(seat.mask))
+
+
+def copies_standing(world: Frozen) -> dict[str, tuple[Seat, ...]]:
+    """Seats of the copies that are to be kept apart, by what they are copies of; not of those being ended."""
+    found: dict[str, list[Seat]] = {}
+    for name, grants in world.grants.items():
+        job = world.jobs[name].job
+        if job.spread and job.replica_of:
+            seats = [each.seat for each in grants if each.state is not GrantState.TERMINATING]
+            found.setdefault(job.replica_of, []).extend(seat for seat in seats if seat is not None)
+    return {of: tuple(seats) for of, seats in found.items()}
 
 
 def _homes(racks: Split) -> I64:
