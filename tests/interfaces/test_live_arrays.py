@@ -158,7 +158,9 @@ def test_a_gang_fails_as_a_whole_where_one_member_fails(service: LiveService) ->
     failed = service.client.jobs()[-1].id
     assert (plain.code, service.client.job(failed).job.exit_status) == (4, 4)
     assert service.run("wait", failed).code == 4
-    stubborn = gang(service, 2, "[ $ALIQUOT_RANK = 1 ] && exit 6; trap '' TERM; while :; do sleep 0.05; done")
+    deaf = service.folder / "deaf"
+    fails = f"[ $ALIQUOT_RANK = 1 ] && {{ until [ -e {deaf} ]; do sleep 0.05; done; exit 6; }}"
+    stubborn = gang(service, 2, f"{fails}; trap '' TERM; touch {deaf}; while :; do sleep 0.05; done")
     detail = service.client.wait(stubborn)
     (attempt,) = detail.attempts
     assert [ending and ending.status for ending in attempt.exits] == [128 + signal.SIGKILL, 6]
