@@ -102,3 +102,45 @@ def test_of_a_job_that_its_quota_never_lets_start_no_start_is_expected(tmp_path:
     lines = explained(tmp_path, site, "asks", "--at", "10m")
     assert lines[1].endswith("whatever else runs or ends: under this quota it will not start.")
     assert not any("When it starts" in line for line in lines)
+
+
+AGAIN = """\
+apiVersion: aliquot.dev/v1
+kind: Cluster
+metadata: {name: small}
+spec:
+  nodes:
+    - {name: box, cards: {model: T4, count: 8}, cpu: 64, memory: 64GiB}
+---
+apiVersion: aliquot.dev/v1
+kind: Policy
+metadata: {name: takes-back}
+spec: {preemption: {reclaim: true}}
+---
+apiVersion: aliquot.dev/v1
+kind: Queues
+metadata: {name: all}
+spec:
+  queues:
+    - {name: x, quota: {cards: 4}}
+    - {name: x/p, quota: {cards: 2}}
+    - {name: x/q, quota: {cards: 2}}
+    - {name: y, quota: {cards: 4}}
+""" + "".join(
+    (
+        job("y", "queue: y, replicas: 8, gpu: {count: 1}"),
+        job("p", "queue: x/p, submit: 20m, replicas: 4, gpu: {count: 1}"),
+        job("q", "queue: x/q, submit: 40m, replicas: 2, gpu: {count: 1}"),
+        job("end", "queue: y, submit: 3h, run: 1m, gpu: {count: 1}"),
+    )
+)
+
+
+def test_who_was_stopped_for_an_earlier_start_is_not_told_of_one_that_waits_again(tmp_path: Path) -> None:
+    """`p-3` borrows what `y` is stopped for, and is stopped for `q` in turn."""
+    words = ("p-3", "-p", "takes-back", "--at")
+    before = explained(tmp_path, AGAIN, *words, "30m")
+    assert any("stopped for it" in line for line in before)
+    after = explained(tmp_path, AGAIN, *words, "2h")
+    assert after[0].startswith("p-3 waits at 2 h")
+    assert not [line for line in after if "stopped for it" in line]

@@ -23,6 +23,7 @@ from aliquot.control.quotas import overcommits_of
 from aliquot.control.replaying import HistoryAsk, KueueAsk, PhillyAsk, PublishedAsk, PublishedRun
 from aliquot.control.whatif import Engine, Progress, Run, find_policy
 from aliquot.core.ids import JobId
+from aliquot.core.lifecycle import Phase
 from aliquot.core.planner import explain_wait
 from aliquot.core.promise import Promise
 from aliquot.core.queueing.outlook import Expected
@@ -245,12 +246,18 @@ class _Told(msgspec.Struct):
     stopped: tuple[Evict | Resize, ...] = ()
     cleared: Reserve | None = None
     company: Place | None = None
+    holds: bool = False  # whether it was placed at the last turn
 
 
 def _follow(run: Run, job: JobId, at_ms: int | None) -> _Told:
     """Turn until `job` is placed (or, with a time, until then)."""
     told = _Told()
     for now in run.turns(at_ms):
+        record = run.world.jobs.get(job)
+        waits = record is not None and record.phase is Phase.PENDING
+        if waits and told.holds:  # again: what was done for its earlier start is over
+            told.stopped, told.cleared, told.company = (), None, None
+        told.holds = record is not None and not waits
         steps = run.loop.last_plan.steps if run.loop.last_plan else ()
         stopped = tuple(step for step in steps if isinstance(step, Evict | Resize) and step.for_job == job)
         told.stopped = stopped or told.stopped
