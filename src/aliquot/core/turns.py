@@ -12,7 +12,7 @@ from aliquot.core.budget import Budgets, sooner
 from aliquot.core.charging import Flavour
 from aliquot.core.ids import JobId
 from aliquot.core.queueing.order import Tier, Waiting, place_in_queue, tier_of
-from aliquot.core.queueing.quota import available, fits, lacking_node
+from aliquot.core.queueing.quota import available, fits, is_room, lacking_node
 from aliquot.core.queueing.tree import ROOT, UNBOUNDED
 from aliquot.core.queues import Discipline, quotas_of
 from aliquot.core.records import Frozen, JobRecord
@@ -157,7 +157,7 @@ class TreeTurns:
             lacking.append(lack)
         node, slot, need, have, most = self._never(waiting.leaf, flavours) or self._later(waiting, lacking[0])
         tree = self.standing.tree
-        if most is None and node == ROOT and self._is_mere_room(slot, need, waiting):
+        if most is None and self._is_mere_room(node, slot, waiting):
             return flavours[0]
         may_borrow = node == ROOT or tree.headroom[node][slot] > 0  # if it were not lent already
         beyond = may_borrow and tier_of(self._book, waiting) is Tier.BORROWING
@@ -188,27 +188,23 @@ class TreeTurns:
         return first.node, slot, first.need, available(self._book, leaf, slot), first.have
 
     def _too_much(self, leaf: int, flavour: Flavour) -> tuple[int, int] | None:
-        """The first (slot, amount) of the charge that is more than `leaf` may still take."""
+        """The first (slot, amount) of the charge that is more than `leaf` may still take; mere room last."""
         left = self._left.setdefault(leaf, {})
+        room: tuple[int, int] | None = None
         for slot, amount in flavour.charge:
             have = left.get(slot)
             if have is None:
                 have = left[slot] = available(self._book, leaf, slot)
             if amount > have:
-                return slot, amount
-        return None
+                if not is_room(self._book, leaf, lacking_node(self._book, leaf, slot, have), slot):
+                    return slot, amount
+                room = room or (slot, amount)
+        return room
 
-    def _is_mere_room(self, slot: int, need: int, waiting: Waiting) -> bool:
-        """Whether the pool is only full: it lends all it has, and nobody with a better claim waits.
-
-        A nominal of the pool that is stated, and below what there is, is a limit like any other.
-        """
-        tree = self.standing.tree
-        if tree.entitled[ROOT][slot] < self.standing.capacity.get(tree.resources[slot], UNBOUNDED):
-            return False
-        left = tree.entitled[ROOT][slot] - self._book.total[ROOT][slot]
+    def _is_mere_room(self, node: int, slot: int, waiting: Waiting) -> bool:
+        """Whether the pool is only full: it lends all it has, and nobody with a better claim waits."""
         held_for_others = self._holds and tier_of(self._book, waiting) > Tier.OWN
-        return left < need and not held_for_others
+        return is_room(self._book, waiting.leaf, node, slot) and not held_for_others
 
     def first_flavour(self, record: JobRecord) -> Flavour:
         """The first way to charge it."""

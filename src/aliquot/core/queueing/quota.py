@@ -147,6 +147,21 @@ def lacking_node(book: Book, node: int, slot: int, have: int) -> int:
     return ROOT
 
 
+def is_room(book: Book, leaf: int, node: int, slot: int) -> bool:
+    """Whether what `node` cannot give `leaf` is a matter of room: the pool lends all it has, all in use.
+
+    Whoever frees machines cures that, and whether some are free is the placer's business. What the pool's own
+    nominal forbids though it is there, and what another queue keeps for itself, are limits as at any node.
+    """
+    tree = book.tree
+    if node != ROOT or slot in tree.withheld:
+        return False
+    kept = tree.entitled[ROOT][slot] - tree.shared[ROOT][slot]
+    unused = kept - (book.total[ROOT][slot] - book.drawn[ROOT][slot])
+    own = sum(max(0, tree.kept[at][slot] - book.drawn[at][slot]) for at in tree.paths[leaf])
+    return unused <= own
+
+
 def borrows(book: Book, node: int, charge: Charge) -> int:
     """How many levels up `charge` has to reach: 0 within the own nominal, 1 within the parent's, and so on.
 

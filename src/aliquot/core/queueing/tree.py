@@ -64,6 +64,7 @@ class QueueTree(NamedTuple):
     headroom: tuple[Row, ...]
     reach: tuple[Row, ...]  # the most the node could ever use while all others are idle
     scarce: tuple[int, ...]  # resources of which the pool has less than the queues below it are promised
+    withheld: tuple[int, ...]  # resources of which the pool may use less than there is: its nominal says so
     named: tuple[tuple[int, ...], ...]  # resources it is judged in: those it names, or all
     limited: tuple[int, ...]  # resources that somebody has a quota of
     weight: tuple[int, ...]
@@ -111,6 +112,11 @@ def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> Queu
         headroom=rows[3],
         reach=tuple(_rows(reach)) if reach else ((),) * len(names),
         scarce=tuple(slot for slot, column in enumerate(columns) if _is_scarce(names, children, column[0])),
+        withheld=tuple(
+            slot
+            for slot, resource in enumerate(resources)
+            if columns[slot][0][ROOT] < capacity.get(resource, UNBOUNDED)
+        ),
         named=_named(quotas, children, resources),
         limited=tuple(
             slot for slot, resource in enumerate(resources) if any(resource in own for own in quotas)

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
-from aliquot.core.queueing.quota import UNKNOWN, Book, Charge, available, find_shortage, lacking_node
+from aliquot.core.queueing.quota import UNKNOWN, Book, Charge, available, is_room, lacking_node
 from aliquot.core.queueing.share import NO_END, share_after, share_of
-from aliquot.core.queueing.tree import ROOT, QueueTree
+from aliquot.core.queueing.tree import QueueTree
 
 
 class Right(IntEnum):
@@ -90,12 +90,7 @@ class Claim:
 
     def is_met(self) -> bool:
         """Whether the beneficiary's quota allows it to start."""
-        book = self.book
-        for slot, amount in self.charge:
-            have = available(book, self.leaf, slot)
-            if amount > have:
-                return lacking_node(book, self.leaf, slot, have) == ROOT  # a matter of room
-        return True
+        return self.lack() is None
 
     def helps(self, leaf: int, charge: Charge) -> bool:
         """Whether stopping a job of `leaf` gives some of what is lacking now."""
@@ -121,11 +116,15 @@ class Claim:
         return back is not None
 
     def lack(self) -> tuple[int, int, int] | None:
-        """(node, slot, how much) is lacking first; what the pool itself lacks is a matter of room."""
-        shortage = find_shortage(self.book, self.leaf, self.charge)
-        if shortage is None or shortage.node == ROOT:
-            return None
-        return shortage.node, self.book.tree.slot[shortage.resource], shortage.need - shortage.have
+        """(node, slot, how much) is lacking first; what is a matter of room is none of it."""
+        book, leaf = self.book, self.leaf
+        for slot, amount in self.charge:
+            have = available(book, leaf, slot)
+            if amount > have:
+                node = lacking_node(book, leaf, slot, have)
+                if not is_room(book, leaf, node, slot):
+                    return node, slot, amount - have
+        return None
 
 
 def reclaim_right(
