@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aliquot.core.events import Outcome
+from aliquot.core.ids import JobId
 from aliquot.core.jobs import After, Array, When
 from aliquot.core.planner import Memo, explain_wait
 from aliquot.core.queues import (
@@ -152,6 +153,21 @@ def test_what_others_borrowed_is_not_lent_again_while_its_owner_waits() -> None:
     assert nodes_of(carried_out(site, how)) == {}
     site.started("a1").ended("a1")
     assert list(nodes_of(carried_out(site, how))) == ["b"]
+
+
+def test_whoever_waits_behind_one_like_it_for_what_is_held_for_its_owner_is_told_the_same() -> None:
+    """One card is free, and held for `b`: none of `a` may borrow it, the last no more than the first."""
+    rules = queues(cards("a", 4), cards("b", 4))
+    site = WorldBuilder().node("n", 8)
+    for at in range(7):
+        site.submit(f"a{at}", queue="a")
+    carried_out(site, rules)
+    site.later(1).submit("b", queue="b", cards=4)
+    for at in range(7, 10):
+        site.later(1).submit(f"a{at}", queue="a")
+    waits = [explain_wait(site.frozen, rules, JobId(f"a{at}"), Memo(), site.at) for at in (7, 8, 9)]
+    assert [wait.gate for wait in waits] == [Gate.BORROWING] * 3
+    assert len({wait.lack for wait in waits}) == 1
 
 
 def test_the_queue_that_uses_less_of_its_share_goes_first() -> None:

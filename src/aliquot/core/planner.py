@@ -65,7 +65,8 @@ def explain_wait(
         held = hold_back(record, world, now)
         if held is not None:
             return _as_wait(held)
-        said = _said_of(job_id, plan(world, settings, now, memo, explained=job_id))
+        made = plan(world, settings, now, memo, explained=job_id)
+        said = _said_of(job_id, made)
         if said is not None and said.gate is Gate.ORDER:
             return _behind(world, record, memo.standing.turns(world, settings, now), now)
         if said is not None and said.gate is Gate.RELEASE and not said.others:
@@ -77,8 +78,9 @@ def explain_wait(
             if turns.is_strict(record):
                 return _behind(world, record, turns, now)
             lack = turns.flavour(record)
-            if isinstance(lack, Lack):
-                return with_own_gate(Wait(job_id, Gate.QUOTA, lack=lack), record, turns)
+            lacks = Wait(job_id, Gate.QUOTA, lack=lack) if isinstance(lack, Lack) else None
+            if lacks := lacks or _lack_of_its_like(world, record, made, turns):
+                return with_own_gate(lacks, record, turns)
     desk = Desk(world, settings, memo)
     job = record.job
     mark = desk.mark()
@@ -130,6 +132,17 @@ def _seat_all_that_fit(desk: Desk, job: Job) -> tuple[int, Request | None, tuple
 def _said_of(job_id: JobId, made: Plan) -> Wait | None:
     """What a plan says of a waiting job; None where it was not looked at, or starts."""
     return next((step for step in made.steps if isinstance(step, Wait) and step.job == job_id), None)
+
+
+def _lack_of_its_like(world: Frozen, record: JobRecord, made: Plan, turns: Turns) -> Wait | None:
+    """The lack of quota that a plan answered one like `record` with, before it in its queue."""
+    if not isinstance(turns, TreeTurns):
+        return None
+    queue, likeness = turns.queue_of(record), turns.likeness(record)
+    before = set(queue[: queue.index(record.job.id)])
+    lacks = (step for step in made.steps if isinstance(step, Wait) and step.lack and step.job in before)
+    like = (step for step in lacks if turns.likeness(world.jobs[step.job]) == likeness)
+    return next((replace(step, job=record.job.id) for step in like), None)
 
 
 def _as_wait(held: Wait | Withdraw) -> Wait:
