@@ -112,11 +112,7 @@ def grow_tree(queues: Iterable[Queue], capacity: Mapping[Resource, int]) -> Queu
         headroom=rows[3],
         reach=tuple(_rows(reach)) if reach else ((),) * len(names),
         scarce=tuple(slot for slot, column in enumerate(columns) if _is_scarce(names, children, column[0])),
-        withheld=tuple(
-            slot
-            for slot, resource in enumerate(resources)
-            if columns[slot][0][ROOT] < capacity.get(resource, UNBOUNDED)
-        ),
+        withheld=_withheld(resources, columns, capacity),
         named=_named(quotas, children, resources),
         limited=tuple(
             slot for slot, resource in enumerate(resources) if any(resource in own for own in quotas)
@@ -229,6 +225,15 @@ def _column(
 def _is_scarce(names: list[str], children: list[list[int]], entitled: list[int]) -> bool:
     """Whether the pool cannot keep all its promises in one resource."""
     return sum(entitled[child] for child in children[ROOT] if names[child] != OWN) > entitled[ROOT]
+
+
+def _withheld(
+    resources: tuple[Resource, ...], columns: Iterable[Column], capacity: Mapping[Resource, int]
+) -> tuple[int, ...]:
+    """Slots in which the pool's stated nominal is below what there is."""
+    there = (capacity.get(resource, UNBOUNDED) for resource in resources)
+    entitled = (column[0][ROOT] for column in columns)
+    return tuple(slot for slot, (own, has) in enumerate(zip(entitled, there, strict=True)) if own < has)
 
 
 def _headroom(quota: Quota, entitled: int) -> int:
