@@ -28,6 +28,7 @@ from aliquot.config.queues import (
 from aliquot.config.readers import asked_memory, choice, moment, name, path_name, share, text, words
 from aliquot.config.requests import Known
 from aliquot.config.shelf import ModelNames, Shelf
+from aliquot.config.throughput import check_throughput
 from aliquot.config.tree import Item, nearest
 from aliquot.config.waits import Group, link_groups
 from aliquot.core.inventory import Node
@@ -285,6 +286,10 @@ def _take_job(document: Document, found: Documents) -> None:
     if queue is not None and found.declared and queue.text not in found.reachable:
         queue.fail(f"unknown queue {queue.text!r}", nearest(queue.scalar(), found.reachable))
     offers = read_job(document.name, document.spec, known, found.priorities)
+    said, gflops = document.spec.get("throughput"), offers[0].gflops
+    if said is not None and gflops is not None:
+        models = dict.fromkeys(card.model for node in found.nodes for card in node.cards)
+        check_throughput(said, offers[0].job, gflops, models)
     for offer in offers:
         found.claim("job", offer.job.id, document.spec)
     found.offers += offers

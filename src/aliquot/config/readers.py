@@ -212,19 +212,20 @@ def tflops(item: Item) -> tuple[tuple[str, int], ...]:
     for key, child in item.fields():
         if key not in FORMATS:
             child.fail(f"unknown number format {key!r}", nearest(key, FORMATS))
-        exact = quantity(units.parse_fraction)(child)
-        if exact == 0 or not re.fullmatch(r"[0-9.]+", child.scalar()):
-            child.fail(f"{child.text!r} is not a number of TFLOP/s", "such as 300")
-        found.append((key, ceil(exact * 1000)))
+        found.append((key, ceil(_in_tflops(child, "300") * 1000)))
     return tuple(found)
 
 
 def throughput(item: Item) -> int:
     """GFLOP/s, from a number in TFLOP/s; to the nearest."""
-    exact = quantity(units.parse_fraction)(item)
-    if exact == 0 or not re.fullmatch(r"[0-9.]+", item.scalar()):
-        item.fail(f"{item.text!r} is not a number of TFLOP/s", "such as 250")
-    return max(1, round(exact * 1000))
+    return max(1, round(_in_tflops(item, "250") * 1000))
+
+
+def _in_tflops(item: Item, such: str) -> Fraction:
+    """A plain number of TFLOP/s above 0."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", item.scalar()) or not (exact := Fraction(item.scalar())):
+        item.fail(f"{item.text!r} is not a number of TFLOP/s", f"a plain number above 0, such as {such}")
+    return exact
 
 
 def _refuse_negative(item: Item, such: str) -> None:
