@@ -16,8 +16,9 @@ from aliquot.core.planner import explain_wait
 from aliquot.core.queues import CARDS, Queue, Quota
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Gate
+from aliquot.core.wishes import Level, Wish
 from aliquot.interfaces.cli.gates import never_line
-from tests.support.build import H100, L40S, a_request
+from tests.support.build import H100, L40S, a_node, a_request
 from tests.support.planning import PLAIN, carried_out, settings
 from tests.support.worlds import WorldBuilder
 
@@ -107,6 +108,43 @@ def test_a_job_is_judged_at_its_least(
     members: list[Request], more: dict[str, Any], told: Never | None
 ) -> None:
     assert of(a_site().submit("job", members, **more)) == told
+
+
+def in_racks(sizes: tuple[int, ...], wish: Wish, members: int) -> WorldBuilder:
+    """Racks of so many nodes of eight cards, one card of each in use; a gang of members of eight waits."""
+    site = WorldBuilder()
+    for rack, size in enumerate(sizes):
+        for at in range(size):
+            site.node(a_node(f"r{rack}-{at}", rack=f"r{rack}")).submit(f"on{rack}-{at}")
+    carried_out(site, settings("spread"))
+    assert site.waiting == []
+    return site.submit("job", [a_request(8)] * members, wish=wish)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "wish", "members", "line"),
+    [
+        pytest.param(
+            (2, 2), Wish(required=Level.RACK), 3,
+            "It needs 3 members inside one rack: the best of 2 racks has room for 0, and for 2 with nothing",
+            id="no rack is large enough",
+        ),
+        pytest.param(
+            (3, 3), Wish(balanced=Level.RACK, slice=2), 6,
+            "It needs 3 slices of 2 members, each inside one rack: all 2 racks have room for 0, and for 2",
+            id="the racks hold too few slices",
+        ),
+        pytest.param((3, 1), Wish(required=Level.RACK), 3, None, id="one rack is, when others have ended"),
+        pytest.param((2, 2), Wish(preferred=Level.RACK), 3, None, id="it is only preferred"),
+    ],
+)  # fmt: skip  # a table reads by rows
+def test_a_wish_that_no_domain_can_keep_is_told_though_others_run(
+    sizes: tuple[int, ...], wish: Wish, members: int, line: str | None
+) -> None:
+    told = of(in_racks(sizes, wish, members))
+    assert (told is None) is (line is None)
+    if told is not None and line is not None:
+        assert never_line(told).startswith(line)
 
 
 def test_who_only_waits_for_others_is_told_nothing() -> None:

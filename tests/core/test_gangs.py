@@ -280,6 +280,28 @@ class TestReasons:
         assert gate is Gate.NEVER
         assert "the best of 2 racks has room for 3, and for 3 with nothing else on it" in lines[0]
 
+    def test_no_rack_is_large_enough_while_small_jobs_run_everywhere(self) -> None:
+        site = racks(2, 2)
+        for at in range(4):
+            site.submit(f"small{at}", a_request(1))
+            home = a_node(f"r{at // 2}-{at % 2}", rack=f"r{at // 2}")
+            site.granted(f"small{at}", a_placement(home, [0]))
+        told = self.told(site.submit("gang", [ONE] * 3, wish=IN_A_RACK))
+        held = "the best of 2 racks has room for 0, and for 2 with nothing else on it."
+        assert told == (Gate.NEVER, [f"It needs 3 members inside one rack: {held}"])
+
+    def test_a_wish_behind_one_that_only_has_to_wait_can_be_the_one_that_is_never_kept(self) -> None:
+        parts = [("head", [ONE] * 2, None, IN_A_RACK), ("workers", [ONE] * 3, None, IN_A_RACK)]
+        members, groups = gang_of(parts)
+        site = racks(2, 2, 2).submit("first", [ONE] * 5)
+        carried_out(site, BEST_FIT)
+        gate, lines = self.told(site.submit("gang", members, groups=groups))
+        assert (gate, "3 members of group workers" in lines[0]) == (Gate.NEVER, True)
+
+    def test_a_rack_of_which_a_node_is_drained_only_has_to_be_waited_for(self) -> None:
+        site = racks(3, 2).submit("gang", [ONE] * 3, wish=IN_A_RACK).drain("r0-2")
+        assert self.told(site)[0] is Gate.TOPOLOGY
+
     def test_nobody_says_its_rack(self) -> None:
         gate, lines = self.told(WorldBuilder().nodes(8).submit("gang", [ONE] * 4, wish=IN_A_RACK))
         assert (gate, "no node says which rack" in lines[0]) == (Gate.NEVER, True)

@@ -15,6 +15,7 @@ from aliquot.control.views import Never
 from aliquot.core.inventory import NodeKind, accepts
 from aliquot.core.jobs import Job, Link, Request
 from aliquot.core.memo import Memo
+from aliquot.core.nearness import find_never_near
 from aliquot.core.records import Frozen
 from aliquot.core.settings import Settings
 from aliquot.core.siting import Desk
@@ -64,13 +65,15 @@ def find_never(job: Job, world: Frozen, settings: Settings, memo: Memo, now: int
     asked = sum(sorted(request.cards if request.whole else 0 for request in narrow.members)[: narrow.least])
     if asked > most:
         return Never("all cards", asked, most)
+    if (near := find_never_near(desk, narrow)) is not None:
+        return Never("near", near.need, near.most, near=near)
     if narrow is not job or narrow.least < len(job.members):
         return None  # what it is charged for at its least is known once it has it
     return _of_quota(job, world, settings, memo, now)
 
 
 def _likeness(job: Job) -> Hashable:
-    return job.members, job.queue, job.elastic, job.minimum, job.groups
+    return job.members, job.queue, job.elastic, job.minimum, job.groups, job.wish
 
 
 def _narrowest(job: Job) -> Job:

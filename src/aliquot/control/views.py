@@ -15,7 +15,7 @@ from aliquot.control.end_views import GivenUp
 from aliquot.core.promise import Crowding, Promise
 from aliquot.core.queueing.outlook import Expected
 from aliquot.core.queueing.overcommit import Overcommit
-from aliquot.core.steps import Lack, Place, Wait
+from aliquot.core.steps import Lack, Near, Place, Wait
 from aliquot.core.windows import Window
 
 WARN_BEFORE: Final = "30s"
@@ -51,7 +51,8 @@ class Never(msgspec.Struct, frozen=True):
 
     `need` is asked for, `most` the most there is. `lacks`: model (of those that are `wanted`; there are
     `have`), cards of one node, "all cards" of the site, memory of a card, cpu (thousandths of a core) or host
-    (MiB) of a node, links between cards, "together" (each is there, but not on one node), or quota (`lack`).
+    (MiB) of a node, links between cards, "together" (each is there, but not on one node), members "near" each
+    other (`near`), or quota (`lack`).
     """
 
     lacks: str
@@ -60,6 +61,7 @@ class Never(msgspec.Struct, frozen=True):
     wanted: tuple[str, ...] = ()
     have: tuple[str, ...] = ()
     lack: Lack | None = None
+    near: Near | None = None
 
 
 class Accepted(msgspec.Struct, frozen=True):

@@ -33,13 +33,21 @@ def wait_for_nearness(desk: Desk, job: Job, until_ms: int | None) -> Wait | None
     mark = desk.mark()
     seated = seat_all(desk, job)
     desk.rollback(mark)
-    near = find_near(desk, job) if seated is None else None
-    if near is None:
+    if seated is not None:
         return None
-    never = near.most is not None and near.most < near.need
-    return Wait(
-        job.id, Gate.NEVER if never else Gate.TOPOLOGY, until_ms=None if never else until_ms, near=near
-    )
+    if (never := find_never_near(desk, job)) is not None:
+        return Wait(job.id, Gate.NEVER, near=never)
+    near = find_near(desk, job)
+    return None if near is None else Wait(job.id, Gate.TOPOLOGY, until_ms=until_ms, near=near)
+
+
+def find_never_near(desk: Desk, job: Job) -> Near | None:
+    """The first wish of `job` that no domain could keep with nothing else on it; None: there is none."""
+    for name, members, wish in _scopes(job):
+        near = _near(desk, job, name, members, wish)
+        if near is not None and near.most is not None and near.most < near.need:
+            return near
+    return None
 
 
 def find_near(desk: Desk, job: Job) -> Near | None:
@@ -49,15 +57,20 @@ def find_near(desk: Desk, job: Job) -> Near | None:
     """
     first: Near | None = None
     for name, members, wish in _scopes(job):
-        near = None
-        if wish.required is not None:
-            near = _required(desk, job, name, members, wish)
-        elif wish.balanced is not None:
-            near = _balanced(desk, job, name, members, wish)
+        near = _near(desk, job, name, members, wish)
         if near is not None and near.best is not None and near.best < near.need:
             return near
         first = first or near
     return None if first is None else Near(first.level, first.need, None, first.domains, None, first.group)
+
+
+def _near(desk: Desk, job: Job, name: str, members: tuple[int, ...], wish: Wish) -> Near | None:
+    """What there is for a wish that has to be kept; None for one that does not."""
+    if wish.required is not None:
+        return _required(desk, job, name, members, wish)
+    if wish.balanced is not None:
+        return _balanced(desk, job, name, members, wish)
+    return None
 
 
 def _scopes(job: Job) -> Iterator[tuple[str, tuple[int, ...], Wish]]:
@@ -122,9 +135,11 @@ def _rooms(desk: Desk, job: Job, members: tuple[int, ...], *, empty: bool = Fals
 
 
 def _emptied(desk: Desk) -> Cells:
-    """The cells as they were if nobody held anything."""
+    """The cells as they were if nobody held anything, and no node or card was out for a while."""
     cells = desk.placer.board.cells
     cpu = np.array([*(kind.cpu_milli for kind in desk.world.kinds), 0], np.int64)[cells.kind]
     host = np.array([*(kind.host_mib for kind in desk.world.kinds), 0], np.int64)[cells.kind]
     left = cells.full[cells.kind]
-    return cells._replace(idle=cells.usable, cpu=cpu, host=host, left=left)
+    every = [*((1 << len(kind.cards)) - 1 for kind in desk.world.kinds), 0]
+    usable = np.array(every, cells.usable.dtype)[cells.kind]
+    return cells._replace(usable=usable, idle=usable, cpu=cpu, host=host, left=left)

@@ -25,7 +25,7 @@ from aliquot.core.gating import find_releasing, look_closer, with_own_gate
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.memo import Memo
-from aliquot.core.nearness import wait_for_nearness
+from aliquot.core.nearness import find_never_near, wait_for_nearness
 from aliquot.core.passing import Pass
 from aliquot.core.readiness import hold_back
 from aliquot.core.records import Frozen, JobRecord
@@ -90,6 +90,8 @@ def explain_wait(
             return Wait(job_id, Gate.NEVER, reasons)
         gate, short = look_closer(desk, job, missing, seated, reasons)
         desk.rollback(mark)
+        if (never := find_never_near(desk, job)) is not None:
+            return Wait(job_id, Gate.NEVER, reasons, near=never)
         if releasing := find_releasing(desk, job, largest_first(job.members)):
             return Wait(job_id, Gate.RELEASE, reasons, others=releasing)
         until, put_off = (None, False) if said is None else (said.until_ms, said.unsearched)

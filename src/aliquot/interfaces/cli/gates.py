@@ -76,6 +76,8 @@ def never_line(never: Never) -> str:
     """`It asks for 9 cards of one node, and none has more than 8 that would do: it waits until ...`"""
     if never.lack is not None:
         return _lack(never.lack)
+    if never.near is not None:
+        return _near(never.near)
     return f"It asks for {_LACKS[never.lacks](never)}: it waits until that changes."
 
 

@@ -203,7 +203,7 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
         waited = age(said.at_ms - said.submitted_ms)
         yield f"{said.job} has waited {waited} under policy {said.policy}: {GATES[said.wait.gate]}."
         yield from (f"  {line}" for line in _outlook_lines(said))
-        if said.never is not None and said.never.lack is None:
+        if said.never is not None and said.never.lack is None and said.wait.near is None:
             yield f"  {never_line(said.never)}"
         yield from (f"  {line}" for line in gate_lines(said.wait))
         yield from (f"  {reason}" for reason in _reasons(said))
