@@ -73,14 +73,10 @@ def explain_wait(
             return replace(said, others=_ending_for(world, job_id))
         if said is not None and said.gate is not Gate.FIT:
             return with_own_gate(said, record, memo.standing.turns(world, settings, now))
-        if said is None:  # not looked at: behind the first of a strict queue, or one like it had its answer
-            turns = memo.standing.turns(world, settings, now)
-            if turns.is_strict(record):
-                return _behind(world, record, turns, now)
-            lack = turns.flavour(record)
-            lacks = Wait(job_id, Gate.QUOTA, lack=lack) if isinstance(lack, Lack) else None
-            if lacks := lacks or _lack_of_its_like(world, record, made, turns):
-                return with_own_gate(lacks, record, turns)
+        if said is None:
+            unasked = _without_turn(world, record, made, memo.standing.turns(world, settings, now), now)
+            if unasked is not None:
+                return unasked
     desk = Desk(world, settings, memo)
     job = record.job
     mark = desk.mark()
@@ -104,6 +100,14 @@ def explain_wait(
         return Wait(job_id, Gate.ORDER)
     others = dict.fromkeys(kept.job for kept in world.kept if kept.job != job_id)
     return Wait(job_id, Gate.RESERVATION, others=tuple(others))
+
+
+def _without_turn(world: Frozen, record: JobRecord, made: Plan, turns: Turns, now: int) -> Wait | None:
+    """The wait of a job that was not looked at: behind the first of a strict queue, or one like it."""
+    if turns.is_strict(record):
+        return _behind(world, record, turns, now)
+    lacks = _lack_of_its_like(world, record, made, turns)
+    return None if lacks is None else with_own_gate(lacks, record, turns)
 
 
 def _behind(world: Frozen, record: JobRecord, turns: Turns, now: int) -> Wait:
@@ -137,7 +141,10 @@ def _said_of(job_id: JobId, made: Plan) -> Wait | None:
 
 
 def _lack_of_its_like(world: Frozen, record: JobRecord, made: Plan, turns: Turns) -> Wait | None:
-    """The lack of quota that a plan answered one like `record` with, before it in its queue."""
+    """The lack of quota that holds `record`: its own, or what one like it before it in its queue was told."""
+    lack = turns.flavour(record)
+    if isinstance(lack, Lack):
+        return Wait(record.job.id, Gate.QUOTA, lack=lack)
     if not isinstance(turns, TreeTurns):
         return None
     queue, likeness = turns.queue_of(record), turns.likeness(record)
