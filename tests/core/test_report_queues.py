@@ -8,13 +8,16 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from aliquot.core.events import Ended, Event, Granted, JobSubmitted, NodeJoined, NodeLost, Outcome, Started
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import After, Job
 from aliquot.core.queues import CARDS, MEMORY, Measure, Queue, Quota, Resource
 from aliquot.core.report.cells import BANDS, band_of
-from aliquot.core.report.divided import QueueScore
+from aliquot.core.report.classes import score_class
+from aliquot.core.report.divided import Division, QueueScore
+from aliquot.core.report.failures import count_failures
 from aliquot.core.report.meter import Meter
 from aliquot.core.report.scorecard import Scorecard, score
 from aliquot.core.report.stats import jain
@@ -281,3 +284,44 @@ def joined(event: Event) -> Event:
     from msgspec.structs import replace
 
     return replace(event, job=replace(event.job, queue="lab")) if isinstance(event, JobSubmitted) else event
+
+
+# --- what no machine could ever hold -----------------------------------------------------------------------
+
+
+def test_a_job_that_no_machine_could_ever_hold_is_no_demand() -> None:
+    """Twelve cards: `a` gets all it can, though 13 are asked for as well; `b` waits for its turn."""
+    story = Story(cards("a", 4), cards("b", 4)).job("a", 13, 0).job("a", 4, 0, 0).job("b", 12, 0)
+    card = story.card()
+    mine, other = queue_of(card, "a"), queue_of(card, "b")
+    assert (mine.satisfaction, mine.quotas[0].wanted_mean, mine.crowd_ms) == (1.0, 4000, 0)
+    assert other.satisfaction == 0
+    assert failure_of(card, "short-of-quota") == 1
+
+
+def test_from_when_a_machine_comes_that_could_hold_it_it_is() -> None:
+    """16 cards on one node join after an hour, and nobody has them for the other."""
+    story = Story(cards("a", 16), cards("b", 4)).job("a", 16, 0)
+    story.events.append(NodeJoined(HOUR, a_node("wide", 16)))
+    assert queue_of(story.card(), "a").quotas[0].wanted_mean == 8000
+
+
+def test_a_gang_that_all_machines_together_could_not_hold_is_no_demand_and_one_they_could_is() -> None:
+    for members, wanted in ((6, 12_000), (7, 0)):
+        story = Story(cards("a", 4), cards("b", 4)).job("b", 4, 0, 0)
+        job = replace(a_job("gang", queue="a"), members=(a_request(2),) * members)
+        story.events.append(JobSubmitted(0, job))
+        assert queue_of(story.card(), "a").quotas[0].wanted_mean == wanted
+
+
+@pytest.mark.parametrize(("met", "short"), [(0.99973, 0), (0.9996, 0), (0.999, 1), (0.5, 1)])
+def test_what_rounding_leaves_of_a_quota_is_no_shortfall(met: float, short: int) -> None:
+    division = Division((QueueScore("m", False, score_class("m", []), met, None, None),), satisfaction=met)
+    story = Story(cards("m", 4))
+    meter = Meter(a_scenario([NODE], []), settings=story.settings, window=(0, HOUR))
+    counted = count_failures(replace(meter.readings(), stated=True), division)
+    assert next(found.count for found in counted if found.id == "short-of-quota") == short
+
+
+def failure_of(card: Scorecard, name: str) -> int | None:
+    return next(found.count for found in card.failures if found.id == name)

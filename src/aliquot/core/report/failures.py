@@ -113,6 +113,9 @@ FAILURES: Final = (
     ),
 )
 
+ALL_OF_IT: Final = 0.9995
+"""Quota met from which a queue had all of it: 100.0 % as it is shown. Rounding to MiB is no shortfall."""
+
 FAILURE_OF: Final = {failure.id: failure for failure in FAILURES}
 
 
@@ -120,7 +123,7 @@ def count_failures(readings: Readings, division: Division) -> tuple[FailureCount
     """Every failure of the list, in its order."""
     cells = readings.cells
     short = sum(
-        not queue.inner and queue.satisfaction is not None and queue.satisfaction < 1
+        not queue.inner and queue.satisfaction is not None and queue.satisfaction < ALL_OF_IT
         for queue in division.queues
     )
     counts = {

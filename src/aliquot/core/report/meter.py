@@ -37,6 +37,7 @@ from aliquot.core.report.claims import Claims
 from aliquot.core.report.contention import Contention
 from aliquot.core.report.crowds import Crowds
 from aliquot.core.report.doing import Doing
+from aliquot.core.report.fitting import Fitting
 from aliquot.core.report.gauges import Sums, Totals
 from aliquot.core.report.inversions import Inversions
 from aliquot.core.report.lives import Life, Lives
@@ -72,6 +73,7 @@ class Meter:
         self._scatter = Scatter(self.machines, self.sums)
         self._offers: dict[JobId, Offer] = {offer.job.id: offer for offer in scenario.offers}
         self.claims = Claims(settings, (offer.job.queue for offer in scenario.offers), self.start)
+        self._fitting = Fitting()
         self._inversions = Inversions()
         self._contention = Contention(self.sums.up_milli, self.start)
         self._most_waiting = 0
@@ -142,6 +144,8 @@ class Meter:
         self.machines.join(event.node, at)
         self._contention.ask(0, at)
         self._scatter.stale = True
+        for life in self._fitting.join(event.node):
+            self._want(life, at)
 
     def _lost(self, event: NodeLost, at: int) -> None:
         self.claims.lose(event.node, at)
@@ -337,25 +341,31 @@ class Meter:
             self._ready(life, at)
 
     def _ready(self, life: Life, at: int) -> None:
-        """A waiting job could start from now on."""
+        """A waiting job could start from now on, as far as other jobs are concerned."""
+        life.since_ready_ms = at
+        self._inversions.enter(life.job)
+        self._scatter.count(life.pieces, 1)
+        if not self._fitting.holds_back(life):
+            self._want(life, at)
+
+    def _want(self, life: Life, at: int) -> None:
+        """It waits for nothing but its turn and room: it is demand."""
         self._contention.ask(life.asked, at)
         if life.contention is None:
             life.contention = self._contention.until(at)
-        life.since_ready_ms = at
         life.ticket = self.claims.want(life.job, at)
         self._crowds.press(life.job.queue, 1, at)
-        self._inversions.enter(life.job)
-        self._scatter.count(life.pieces, 1)
 
     def _quit(self, life: Life, at: int) -> None:
         """A job waits no more."""
         self._queue(-1, at)
-        if life.ticket is None:
+        if life.ticket is not None:
+            self.claims.drop(life.ticket, at)
+            life.ticket = None
+            self._contention.ask(-life.asked, at)
+            self._crowds.press(life.job.queue, -1, at)
+        elif not self._fitting.forget(life):
             return
-        self.claims.drop(life.ticket, at)
-        life.ticket = None
-        self._contention.ask(-life.asked, at)
-        self._crowds.press(life.job.queue, -1, at)
         self._inversions.leave(life.job)
         self._scatter.count(life.pieces, -1)
         if life.is_scattered(at):
