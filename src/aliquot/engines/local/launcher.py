@@ -199,7 +199,7 @@ class Launcher:
             grants = world.grants.get(job, ())
             attempt = self._follow(job, record.attempt, len(grants), record.phase, record.spared)
             attempt.cards = frozenset(card for grant in grants for card in grant.placement.cards)
-            attempt.losses = record.losses
+            attempt.losses, attempt.reason = record.losses, "cancelled" if record.cancelled else ""
             if record.phase is Phase.STARTING and all(member.life is Life.NEW for member in attempt.members):
                 del self._live[job]  # its Start is still owed and comes again
                 starting.add(job)
