@@ -6,7 +6,7 @@ draft. Whatever could make a difference is in the key, or keeps the job from bei
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.ids import JobId
@@ -29,10 +29,10 @@ class Again:
         self._rescues = desk.settings.rescue.share > 0
         self._is_plain = _is_plain(desk.world, desk.settings)
 
-    def key(self, record: JobRecord, flavour: Flavour) -> Hashable:
+    def key(self, record: JobRecord, ways: Sequence[Flavour]) -> Hashable:
         """Equal for jobs of which the second would be refused where the first was; None: not to be compared.
 
-        Call it where nobody can be stopped for the job any more.
+        `ways`: those there is quota for. Call it where nobody can be stopped for the job any more.
         """
         job, keeper = record.job, self._keeper
         if not self._is_plain or job.spot or job.elastic is not None or job.together is not None:
@@ -43,17 +43,17 @@ class Again:
         if job.id == self._explained:
             return None
         how = (job.scatter, job.spread, job.groups, job.wish)
-        models = (flavour.model, *(other.model for other in self._turns.other_flavours(record, flavour)))
+        models = tuple(flavour.model for flavour in ways)
         return (likeness, overdue, keeper.openings(record), models, how)
 
-    def refuse(self, record: JobRecord, flavour: Flavour, key: Hashable) -> None:
+    def refuse(self, record: JobRecord, ways: Sequence[Flavour], key: Hashable) -> None:
         """The job, with this `key`, was refused, in the state that is."""
         self._look()
         self._refused.add(key)
         job = record.job
         plain = not (job.scatter or job.is_sited or self._rescues)
-        if plain and len(job.members) == 1 and not self._turns.other_flavours(record, flavour):
-            self._single[key] = narrowed(job, flavour.model).members[0]
+        if plain and len(job.members) == 1 and len(ways) == 1:
+            self._single[key] = narrowed(job, ways[0].model).members[0]
 
     def is_refused(self, key: Hashable) -> bool:
         """Whether one was, and nothing has changed since.

@@ -150,25 +150,24 @@ class Pass:
             self._steps.append(capped)
             self._turns.leave(record)
             return
-        key = None if self._searches.may(record) else self._again.key(record, flavour)
+        ways = (flavour, *self._turns.other_flavours(record, flavour))
+        key = None if self._searches.may(record) else self._again.key(record, ways)
         if key is not None and self._again.is_refused(key):
             self._steps.append(Wait(record.job.id, Gate.FIT, unsearched=self._is_put_off(record)))
             self._turns.leave(record)
             return
         before = self._again.state
-        self._try(record, flavour)
+        self._try(record, ways)
         if key is not None and self._passed is record and self._again.state == before:
-            self._again.refuse(record, flavour, key)
+            self._again.refuse(record, ways, key)
 
-    def _try(self, record: JobRecord, flavour: Flavour) -> None:
+    def _try(self, record: JobRecord, flavours: Sequence[Flavour]) -> None:
         # 4. placed whole
-        job = self._growth.within(narrowed(record.job, flavour.model))
+        ways = [(one, self._growth.within(narrowed(record.job, one.model))) for one in flavours]
+        (_, job), *others = ways
         if self._closing.is_total(record):
             self._blocked(record, job)
             return
-        others = self._turns.other_flavours(record, flavour)
-        ways = [(flavour, job)]
-        ways += [(other, self._growth.within(narrowed(record.job, other.model))) for other in others]
         if any(self._place(record, *way, moves=not others) for way in ways):
             return
         if others and any(self._place(record, *way, moves=True) for way in ways):
