@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -281,6 +281,57 @@ def test_an_attempt_made_void_never_runs(tmp_path: Path) -> None:
     assert folder.make_void()
     assert subprocess.run([supervisor(), str(folder.path)], check=False).returncode == 4
     assert folder.begun() is None
+
+
+GATE: Final = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int access(const char *path, int mode) {
+    if (!strcmp(path, "void")) {
+        close(open(getenv("REACHED"), O_WRONLY | O_CREAT, 0600));
+        while (faccessat(AT_FDCWD, getenv("OPEN"), F_OK, 0) < 0) usleep(1000);
+    }
+    return faccessat(AT_FDCWD, path, mode, 0);
+}
+"""
+"""Holds up whoever looks whether its attempt was made void, until a file is there."""
+
+
+def test_a_supervisor_that_comes_while_its_folder_is_taken_away_runs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the lock, and the records it would have found go while it looks; the folder is still there."""
+    folder = Folder(tmp_path / "state", GrantId(JobId("j"), 1, 0))
+    folder.path.parent.mkdir()
+    folder.prepare(spec_of(a_payload("true"), {}, tmp_path / "out", None))
+    assert folder.make_void()
+    reached, way = tmp_path / "reached", tmp_path / "open"
+    gate = str(tmp_path / "gate.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", gate, "-xc", "-"], input=GATE, text=True, check=True)
+    env = {"LD_PRELOAD": gate, "REACHED": str(reached), "OPEN": str(way)}
+    late = subprocess.Popen([supervisor(), folder.at], env=env)
+    wait_for(reached.exists)
+    rmdir = os.rmdir
+
+    def meanwhile(*where: Any, **how: Any) -> None:
+        way.touch()
+        late.wait(10)
+        rmdir(*where, **how)
+
+    monkeypatch.setattr(os, "rmdir", meanwhile)
+    folder.drop()
+    assert late.wait(10) == 4
+    assert list(folder.path.parent.iterdir()) == []
+
+
+def test_what_nobody_finished_taking_away_is_gone_after_a_restart(tmp_path: Path) -> None:
+    with Site(tmp_path) as site:
+        (site.places.state / "j.1.0.gone").mkdir()
+        (site.places.state / "j.1.0.gone" / "lock").touch()
+        site.crash()
+        assert list(site.places.state.glob("*.gone")) == []
 
 
 @pytest.mark.parametrize("job", ["plain", "../../etc", "a/b:c", ".", "名字", "x" * 500, "%2e", ""])

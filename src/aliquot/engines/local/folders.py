@@ -32,6 +32,8 @@ from aliquot.engines.local.payload import Ending
 
 _FLOCK: Final = "@hhqqi4x"  # struct flock: type, whence, start, length, pid
 _LONGEST: Final = 200
+GONE: Final = ".gone"
+"""Added to the name of a folder that is being taken away; the supervisor's nursery does the same."""
 
 
 class Begun(NamedTuple):
@@ -74,8 +76,13 @@ class Folder:
         return self.path.is_dir()
 
     def drop(self) -> None:
-        """Take it away: nothing can run here any more, since a supervisor needs the folder to begin."""
-        shutil.rmtree(self.at, ignore_errors=True)
+        """Take it away: nothing can run here any more, since a supervisor needs the folder to begin.
+
+        Aside first: one that is late must not find its folder in its place without the records.
+        """
+        with contextlib.suppress(OSError):
+            self.path.rename(self.at + GONE)
+        shutil.rmtree(self.at + GONE, ignore_errors=True)
 
     def holder(self) -> int | None:
         """The pid of the living supervisor, or None: then no supervisor of this attempt runs a command."""
@@ -202,6 +209,12 @@ def all_folders(state: Path) -> list[Folder]:
     """Every folder there is, in no order that means anything."""
     found = (folder_at(state, path) for path in state.glob("*"))
     return [folder for folder in found if folder is not None]
+
+
+def clear_gone(state: Path) -> None:
+    """Take away what somebody began to and did not finish."""
+    for path in state.glob("*" + GONE):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def boot_id() -> str:

@@ -16,7 +16,7 @@ from typing import Final
 
 from aliquot.core.ids import JobId
 from aliquot.engines.local.cgroups import Group
-from aliquot.engines.local.folders import Folder, all_folders
+from aliquot.engines.local.folders import Folder, all_folders, clear_gone
 from aliquot.engines.local.leftovers import find_leftovers, find_supervisors, kill_leftovers
 from aliquot.engines.local.orders import mark_of
 from aliquot.engines.local.payload import Ending
@@ -222,3 +222,4 @@ def end_strays(
         job, number, _ = folder.held
         if (job, number) not in known and job not in starting and folder.make_void():
             folder.drop()
+    clear_gone(state)

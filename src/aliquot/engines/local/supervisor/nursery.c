@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -79,23 +80,27 @@ static void reap(int news) {
     say_untold(news);
 }
 
+/* Aside first: a supervisor that is late must not find a folder in its place without its records. */
 static void clear_folder(const char *path) {
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    char aside[PATH_MAX];
+    int size = snprintf(aside, sizeof aside, "%s.gone", path);
+    if (size >= (int)sizeof aside || rename(path, aside) < 0) return;
+    int folder = open(aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *list = folder < 0 ? NULL : fdopendir(folder);
     struct dirent *entry;
     if (!list) return;
     while ((entry = readdir(list)))
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) unlinkat(folder, entry->d_name, 0);
     closedir(list);
-    rmdir(path);
+    rmdir(aside);
 }
 
 /* Never returns. */
 static void be_supervisor(char *body, size_t size, uint64_t serial, int news) {
-    size_t path = strnlen(body, size) + 1;
-    if (path > size || chdir(body) < 0) _exit(UNRECORDED); /* it may be gone: nothing is run then */
+    size_t after = strnlen(body, size) + 1;
+    if (after > size || chdir(body) < 0) _exit(UNRECORDED); /* it may be gone: nothing is run then */
     setsid();
-    _exit(supervise(body + path, size - path, serial, news));
+    _exit(supervise(body, body + after, size - after, serial, news));
 }
 
 static void obey(const struct header *order, char *body, int orders, int signals, int news) {

@@ -3,8 +3,8 @@
  *
  * The attempt's folder gets the records of record.c. The process holds a lock on
  * FOLDER/lock for its whole life: whoever finds it locked knows that the attempt may still have processes,
- * and a second supervisor for the same attempt, however late it comes, finds the lock or a record and goes
- * away. So an attempt is run at most once. News are sent as packets `SERIAL WHAT`, kept until there is room
+ * and a second supervisor for the same attempt, however late it comes, finds the lock or a record, or the folder
+ * gone from its place, and goes away. So an attempt is run at most once. News are sent as packets `SERIAL WHAT`, kept until there is room
  * for them and dropped once nobody is there; nobody needs to read them.
  *
  * Commands come through the fifo FOLDER/control, one a line: `signal N`, `stop REASON`, `kill REASON`,
@@ -333,12 +333,21 @@ static int start_command(void) {
     return did_start() ? 0 : -1;
 }
 
-static int take_lock(void) {
+/* Whether the folder is still where it was. It is moved aside before the first of its files is taken away, so
+ * that nobody can miss a record that was there a moment ago and take the attempt for one yet to run. */
+static int is_in_place(const char *path) {
+    struct stat here, there;
+    return stat(".", &here) == 0 && stat(path, &there) == 0 && here.st_ino == there.st_ino &&
+           here.st_dev == there.st_dev;
+}
+
+static int take_lock(const char *path) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return UNRECORDED;
     if (fcntl(fd, F_SETLK, &whole) < 0) return HELD;
-    return access("void", F_OK) == 0 || access("start", F_OK) == 0 || access("exit", F_OK) == 0 ? BEFORE : SUPERVISED;
+    if (access("void", F_OK) == 0 || access("start", F_OK) == 0 || access("exit", F_OK) == 0) return BEFORE;
+    return is_in_place(path) ? SUPERVISED : BEFORE; /* asked last: the records were there until it was moved */
 }
 
 static int open_signals(void) {
@@ -387,11 +396,11 @@ static void close_others(unsigned from) {
     for (long fd = from, end = sysconf(_SC_OPEN_MAX); fd < end; fd++) close((int)fd); /* before Linux 5.9 */
 }
 
-int supervise(char *text, size_t size, uint64_t number, int to) {
+int supervise(const char *path, char *text, size_t size, uint64_t number, int to) {
     serial = number;
     news = to;
     int signals = open_signals();
-    int taken = take_lock();
+    int taken = take_lock(path);
     if (taken) return taken;
     if (mkfifo("control", 0600) < 0 && errno != EEXIST) return UNRECORDED;
     int control = open("control", O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -417,8 +426,9 @@ int main(int count, char **words) {
         close_others(5);
         return run_nursery(words[2], 3, 4);
     }
-    if (chdir(words[1]) < 0) return UNRECORDED;
+    char *path = realpath(words[1], NULL);
+    if (!path || chdir(path) < 0) return UNRECORDED;
     close_others(3);
-    int status = supervise(NULL, 0, 0, -1);
+    int status = supervise(path, NULL, 0, 0, -1);
     return status == UNHEARD ? SUPERVISED : status;
 }

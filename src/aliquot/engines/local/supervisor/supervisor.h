@@ -79,7 +79,7 @@ int write_exit(const struct ending *ending, int flush);
 void describe_exit(const struct ending *ending, char *text, size_t size); /* what `exit` holds */
 
 /* supervisor.c. Runs the attempt whose folder is the working folder, tells news in its name; exit status */
-int supervise(char *text, size_t size, uint64_t serial, int news);
+int supervise(const char *path, char *text, size_t size, uint64_t serial, int news);
 
 /* nursery.c */
 int run_nursery(const char *lock, int orders, int news);
