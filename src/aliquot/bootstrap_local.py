@@ -32,7 +32,7 @@ from aliquot.config.shapes import read_shape
 from aliquot.config.source import SUFFIXES, text_files
 from aliquot.control.live import Ready, ServeAsk
 from aliquot.control.parts import Parts, Rules
-from aliquot.control.service import COMPACT_EVERY, Service
+from aliquot.control.service import Service
 from aliquot.control.views import Caller, Configuration, Site, SiteFile
 from aliquot.control.watching import Pace
 from aliquot.core.errors import AliquotError, PermanentError, SpecError
@@ -54,7 +54,6 @@ from aliquot.engines.local.journal import SqliteJournal
 from aliquot.engines.local.launcher import Launcher, Places
 from aliquot.engines.local.payload import Ending, Payload, encode_endings
 from aliquot.engines.local.places import leave_runtime, make_runtime, site_name
-from aliquot.engines.local.snapshot import SnapshotKeeper
 from aliquot.interfaces.api.server import serve
 from aliquot.interfaces.cli.quick import SOCKET_VARIABLE
 from aliquot.reporting import CHANNEL
@@ -110,7 +109,6 @@ def open_service(ask: ServeAsk, state: Path, runtime: Path) -> Iterator[tuple[Se
             user_name=user_name,
             uid=os.geteuid(),
             passing=(JournalFullError, JournalReadOnlyError),
-            observers=(SnapshotKeeper(journal, every=COMPACT_EVERY),),
             eyes=eyes,
             end=partial(launcher.stop, before=f"within {OVER_USE_MS}\n"),
             user_of_pid=user_of_pid,

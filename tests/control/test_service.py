@@ -12,6 +12,7 @@ import pytest
 
 from aliquot.control.chronicle import Chronicle
 from aliquot.control.errors import ConflictError, ForbiddenError, UnavailableError
+from aliquot.control.experience import Pupil
 from aliquot.control.parts import Parts, Rules, Wanted, settle_nothing
 from aliquot.control.service import Service
 from aliquot.control.views import Caller, Configuration, Exit, Submission
@@ -98,10 +99,15 @@ class Record:
     def replay(self) -> Iterator[Event]:
         return iter(list(self.events))
 
-    def resume(self, **how: int) -> World:
-        world = World(**how)
+    def resume(self, *, half_life_ms: int = 0, quantile_milli: int = 0, pupil: Pupil | None = None) -> World:
+        world = World(half_life_ms=half_life_ms, quantile_milli=quantile_milli)
+        if pupil is not None:
+            pupil.recall(None, world)
         world.apply_all(self.events)
         return world
+
+    def note_guesses(self, guesses: bytes) -> None:
+        """Nothing is learnt."""
 
     def keep_documents(self, body: bytes) -> None:
         if self.is_full:
@@ -121,7 +127,7 @@ class Record:
     def compact(self) -> None:
         """Nothing to win."""
 
-    def save(self, world: World) -> None:
+    def save(self, world: World, learnt: bytes = b"") -> None:
         """Nothing to keep."""
 
 

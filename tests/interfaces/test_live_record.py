@@ -13,6 +13,7 @@ import pytest
 from aliquot.control.errors import UnavailableError
 from aliquot.core.events import JobCancelled
 from aliquot.core.ids import JobId
+from aliquot.core.queueing.outlook import Expected
 from aliquot.engines.local.journal import SqliteJournal
 from tests.engines.local.test_full_disk import small_disk
 from tests.engines.local.test_journal_damage import change, make_unreadable
@@ -61,6 +62,52 @@ def test_what_lies_beside_a_job_and_makes_no_sense_stops_no_restart(table: str) 
         assert service.client.wait(service.submit("true")).job.phase == "succeeded"
         assert service.client.job(runs).job.phase == "running"
         service.client.cancel(runs)
+
+
+def test_a_byte_that_turned_in_what_a_job_runs_fails_the_job_and_runs_nothing_else() -> None:
+    with LiveService() as service:
+        busy = service.submit("sleep 60", gpus=8)
+        service.until_running(busy)
+        waiting = service.submit("echo right", gpus=8)
+        service.kill()
+        statement = "UPDATE payloads SET body = CAST(replace(body, 'right', 'wrong') AS BLOB) WHERE job = "
+        change(service.state / "journal.db", statement + waiting)
+        service.start()
+        assert f"what job {waiting} runs is not what was recorded: its checksum is wrong" in notes(service)
+        service.client.cancel(busy)
+        detail = service.client.wait(waiting)
+        assert detail.job.phase == "failed"
+        assert service.client.output(waiting).body == b""
+
+
+def test_how_right_predicted_starts_were_outlives_a_killed_service() -> None:
+    with LiveService() as service:
+        busy = service.submit("sleep 60", gpus=8, time="2m")
+        service.until_running(busy)
+        waiting = [service.submit("true", gpus=8, time="1m") for _ in range(3)]
+        for job in waiting:
+            wait_for(lambda job=job: expected(service, job).at_ms is not None, "a look ahead")
+        service.client.cancel(busy, now=True)
+        for job in waiting:
+            service.client.wait(job)
+        for end in (service.kill, service.stop):
+            end()
+            service.start()
+            busy = service.submit("sleep 60", gpus=8, time="2m")
+            service.until_running(busy)
+            last = service.submit("true", gpus=8, time="1m")
+            wait_for(lambda last=last: expected(service, last).at_ms is not None, "a look ahead")
+            assert expected(service, last).seen >= len(waiting)
+            service.client.cancel(last)
+            service.client.cancel(busy, now=True)
+            service.client.wait(busy)
+
+
+def expected(service: LiveService, job: str) -> Expected:
+    """When it is expected to start."""
+    found = service.client.job(job).expected
+    assert found is not None
+    return found
 
 
 def test_a_broken_tail_is_named_and_everything_before_it_is_there() -> None:

@@ -14,6 +14,15 @@ from zlib import crc32
 
 import numpy as np
 
+from aliquot.control.experience import (
+    Experience,
+    Guessed,
+    Under,
+    decode_experience,
+    decode_guesses,
+    encode_experience,
+    encode_guesses,
+)
 from aliquot.control.futures import Futures
 from aliquot.control.predicting import Budget, Guess, predict
 from aliquot.core.events import Ended, Event, Evicting, Granted, JobCancelled, JobSubmitted, Outcome
@@ -67,18 +76,12 @@ class InLine(NamedTuple):
     queue_waiting: int
 
 
-class _Under(NamedTuple):
-    """A job under way, and since when."""
-
-    job: Job
-    since: int
-
-
 class Foresight:
     """Watches one loop. Call `look` after every turn; ask `expect` between turns.
 
     `budget` is for each look, `asked` for each answer of `expect` (None: the same). `allowance`: turns that
-    looks may take in all (None: no limit); then newcomers are not guessed for any more.
+    looks may take in all (None: no limit); then newcomers are not guessed for any more. `note` is given the
+    guesses that are said of newcomers, for `hear` after a restart.
     """
 
     def __init__(
@@ -88,28 +91,66 @@ class Foresight:
         *,
         asked: MakeBudget | None = None,
         allowance: int | None = None,
+        note: Callable[[bytes], object] = lambda guesses: None,
     ) -> None:
         self.settings = settings
         self.verified = Verified()
         self.is_stale = False
         self._budget, self._asked = budget, budget if asked is None else asked
-        self._allowance = allowance
+        self._allowance, self._note = allowance, note
         self._outlook = Outlook()
         self._fresh: dict[JobId, None] = {}
+        self._looked_for: dict[JobId, int | None] = {}  # by a look under way; when they started meanwhile
         self._said: dict[JobId, tuple[Interval | None, int]] = {}
         self._truth, self._neighbours = Truth(), Neighbours()
         self._now = 0
+        self._is_taught = False  # it has begun with what is on record
         self._is_blind = False  # some job came without a word
-        self._runs: dict[JobId, _Under] = {}
+        self._runs: dict[JobId, Under] = {}
 
     def resume(self, world: World) -> None:
-        """Begin with what runs in `world`; its waiting jobs are guessed for at the next look."""
-        for job in sorted(world.grants):
-            record = world.jobs[job]
-            self._began(record.job, record.granted_ms)
+        """Go on from `world`, the newest: who waits in it and was not guessed for is so at the next look."""
+        if not self._is_taught:
+            self._begin_with(world)
+        waiting = [key[3] for key in world.freeze().pending]
+        for job in self._said.keys() - set(waiting):
+            self._forget(job)
         self.is_stale = True
-        self._fresh = dict.fromkeys(key[3] for key in world.freeze().pending)
-        self._is_blind = any(record.job.estimate_ms is None for record in world.jobs.values())
+        self._fresh = dict.fromkeys(job for job in waiting if job not in self._said)
+        self._is_blind |= any(record.job.estimate_ms is None for record in world.jobs.values())
+
+    def recall(self, experience: bytes | None, world: World) -> bool:
+        """Know what was kept with `world`; None: nothing was. False where it cannot be read."""
+        known = None if experience is None else decode_experience(experience)
+        if known is None:
+            self._begin_with(world)
+            return experience is None
+        self._is_taught = True
+        self._truth.recall(known.truth)
+        self._neighbours.recall(known.neighbours)
+        self._outlook.recall(known.outlook)
+        self.verified.recall(known.verified)
+        self._said = {job: (interval, since) for job, interval, since in known.said}
+        self._runs, self._is_blind = dict(known.runs), known.is_blind
+        return True
+
+    def hear(self, guesses: bytes) -> None:
+        """Guesses that were said before the next events."""
+        for guess in decode_guesses(guesses):
+            self._said[guess.job] = (guess.interval, guess.at)
+            self._outlook.begin(guess.job, guess.sight, guess.at)
+            run = self._runs.get(guess.job)
+            if run is not None:
+                self._met(guess.job, run.since)
+
+    def experience(self) -> bytes:
+        """All that is known, for `recall`."""
+        said = [(job, interval, since) for job, (interval, since) in self._said.items()]
+        known = Experience(
+            self._truth.image(), self._neighbours.image(), self._outlook.image(), self.verified.image(),
+            said, self._runs, self._is_blind,
+        )  # fmt: skip  # in its order
+        return encode_experience(known)
 
     def see(self, events: Sequence[Event], world: World) -> None:
         """Learn from what has happened."""
@@ -146,6 +187,7 @@ class Foresight:
         """Those who came since this was last asked and still wait; what has happened by now is known then."""
         fresh = tuple(job for job in self._fresh if job in world.jobs and job not in world.grants)
         self._fresh.clear()
+        self._looked_for = dict.fromkeys(fresh)
         self.is_stale = False
         return fresh
 
@@ -204,16 +246,25 @@ class Foresight:
         milli = [(int(1000 * own) + 1000 * future // count) % 1000 for future in range(count)]
         return tuple(self._truth.length(told, ran_ms, one) for one in milli)
 
-    def begin(self, guesses: dict[JobId, Guess], now: int) -> dict[JobId, Interval | None]:
-        """These guesses were made at `now` for newcomers: what becomes of them is watched.
+    def begin(self, guesses: dict[JobId, Guess], now: int) -> None:
+        """These guesses were made at `now` for those last taken: what becomes of them is watched.
 
-        Gives the waits that are expected of each by now; None while too little is known.
+        Of who was given up meanwhile nothing is learnt; who has started did so after the guess.
         """
-        for job, guess in guesses.items():
-            self._said[job] = (self._outlook.interval(self._sight(guess, now), now), now)
-        for job, guess in guesses.items():
-            self._outlook.begin(job, self._sight(guess, now), now)
-        return {job: self._said[job][0] for job in guesses}
+        said = [
+            Guessed(job, sight, self._outlook.interval(sight, now), now)
+            for job, guess in guesses.items()
+            if job in self._looked_for
+            for sight in [self._sight(guess, now)]
+        ]
+        for guess in said:
+            self._said[guess.job] = (guess.interval, now)
+            self._outlook.begin(guess.job, guess.sight, now)
+            started = self._looked_for[guess.job]
+            if started is not None:
+                self._met(guess.job, started)
+        if said:
+            self._note(encode_guesses(said))
 
     def expected(self, guess: Guess | None, now: int, *, is_cut: bool) -> Expected:
         """A guess made at `now` as an interval; None: none was found, with `is_cut` for want of time."""
@@ -238,17 +289,30 @@ class Foresight:
 
     def _granted(self, event: Granted, world: World) -> None:
         self._fresh.pop(event.job, None)
-        said = self._said.pop(event.job, None)
-        if said is not None:
-            interval, since = said
-            self._outlook.end(event.job, event.at)
-            self.verified.note(interval, event.at - since)
+        if event.job in self._looked_for:
+            self._looked_for[event.job] = event.at
+        self._met(event.job, event.at)
         record = world.jobs.get(event.job)
         if record is not None:
             self._began(record.job, event.at)
 
+    def _met(self, job: JobId, at: int) -> None:
+        """It started, so that it is known how right what was said of it was."""
+        said = self._said.pop(job, None)
+        if said is not None:
+            interval, since = said
+            self._outlook.end(job, at)
+            self.verified.note(interval, at - since)
+
+    def _begin_with(self, world: World) -> None:
+        """All that is known is what runs."""
+        self._is_taught = True
+        for job in sorted(world.grants):
+            record = world.jobs[job]
+            self._began(record.job, record.granted_ms)
+
     def _began(self, job: Job, at: int) -> None:
-        self._runs[job.id] = _Under(job, at)
+        self._runs[job.id] = Under(job.estimate_ms, at)
         self._neighbours.start(job.id, _like(job), job.seq, at)
 
     def _stopped(self, job: JobId) -> None:
@@ -260,12 +324,13 @@ class Foresight:
         run = self._runs.get(event.job)
         if run is not None and event.outcome is Outcome.SUCCEEDED:
             self._neighbours.end(event.job, event.at)
-            if run.job.estimate_ms is not None:
-                self._truth.learn(run.job.estimate_ms, event.at - run.since)
+            if run.told_ms is not None:
+                self._truth.learn(run.told_ms, event.at - run.since)
         self._stopped(event.job)
 
     def _forget(self, job: JobId) -> None:
         self._fresh.pop(job, None)
+        self._looked_for.pop(job, None)
         self._stopped(job)
         if self._said.pop(job, None) is not None:
             self._outlook.forget(job)

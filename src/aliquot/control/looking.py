@@ -71,7 +71,7 @@ class Lookout:
     once, by its caller. `clock`: seconds of work done in the thread that asks. `is_ready`: whether what
     counting needs is loaded; asked once somebody waits. Until it says so, the plan is played forward, and who
     is too far for that, or one of too many, is not looked for. `on_look` is called after each. `counted`: so
-    many of those who wait are looked at, where counts have to do.
+    many of those who wait are looked at, where counts have to do. `foresight`: one that has learnt already.
     """
 
     def __init__(
@@ -82,8 +82,9 @@ class Lookout:
         is_ready: Callable[[], bool] = lambda: True,
         on_look: Callable[[], None] = lambda: None,
         counted: int = COUNTED,
+        foresight: Foresight | None = None,
     ) -> None:
-        self.foresight = Foresight(settings)
+        self.foresight = foresight or Foresight(settings)
         self.foresight.resume(world)
         self.seen = Seen()
         self.failure: Exception | None = None
@@ -115,6 +116,11 @@ class Lookout:
         """Learn from what has happened."""
         with self._lock:
             self.foresight.see(events, world)
+
+    def experience(self) -> bytes:
+        """All that was learnt, as it is kept; from any thread."""
+        with self._lock:
+            return self.foresight.experience()
 
     def go_by(self, settings: Settings) -> None:
         """Other settings from now on."""

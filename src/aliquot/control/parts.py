@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypedDict
 
+from aliquot.control.experience import Pupil
 from aliquot.control.intake import Machine
 from aliquot.control.loop import Observer
 from aliquot.control.reservation_views import Reservation
@@ -26,8 +27,12 @@ from aliquot.ports import Clock, Journal
 class Record(Journal, Protocol):
     """A journal that keeps bodies beside jobs and can begin again from what it holds."""
 
-    def resume(self, *, half_life_ms: int = 0, quantile_milli: int = 0) -> World:
-        """The world after everything recorded, folded as `Rules.folding` says."""
+    def resume(self, *, half_life_ms: int = 0, quantile_milli: int = 0, pupil: Pupil | None = None) -> World:
+        """The world after everything recorded, folded as `Rules.folding` says; `pupil` learns on the way."""
+        ...
+
+    def note_guesses(self, guesses: bytes) -> None:
+        """Keep what was said of newcomers, for a pupil to hear; from any thread."""
         ...
 
     def keep_documents(self, body: bytes) -> None:
@@ -50,9 +55,16 @@ class Record(Journal, Protocol):
         """Drop events that no snapshot needs."""
         ...
 
-    def save(self, world: World) -> None:
-        """Keep a snapshot."""
+    def save(self, world: World, learnt: bytes = b"") -> None:
+        """Keep a snapshot, and what was `learnt` by then."""
         ...
+
+
+class Folding(TypedDict):
+    """What the fold of a record depends on: half-life of past usage, quantile of learnt run times."""
+
+    half_life_ms: int
+    quantile_milli: int
 
 
 class Rules(NamedTuple):
@@ -65,7 +77,7 @@ class Rules(NamedTuple):
     windows: tuple[Window, ...] = ()
 
     @property
-    def folding(self) -> dict[str, int]:
+    def folding(self) -> Folding:
         """What the fold of the record depends on, as `resume` takes it.
 
         Past usage is kept whether it counts or not, since that may change.

@@ -21,6 +21,7 @@ from aliquot.control.accepting import Accepting
 from aliquot.control.answering import Answering
 from aliquot.control.counting import Counting
 from aliquot.control.errors import BatchError, ConflictError, UnavailableError
+from aliquot.control.foresight import Foresight
 from aliquot.control.grouping import Group
 from aliquot.control.intake import Intake
 from aliquot.control.looking import Lookout
@@ -31,6 +32,7 @@ from aliquot.control.quotas import notes_on_queues
 from aliquot.control.reservation_views import Reservation
 from aliquot.control.reserving import changes_of, wanted_by, with_window, without_window
 from aliquot.control.room import Room
+from aliquot.control.snapshots import SnapshotKeeper
 from aliquot.control.views import (
     Caller,
     Configuration,
@@ -71,13 +73,16 @@ class Service(Answering):
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.room = Room(parts.lack, self.say)
         record = parts.record
-        world = record.resume(**self.rules.folding)
+        foresight = Foresight(self.rules.settings, note=record.note_guesses)
+        world = record.resume(**self.rules.folding, pupil=foresight)
         self.intake = Intake(parts.machine, parts.clock.now, record.attach, self._flush)
         self.accepting = Accepting(self, self.intake, self.room)
         self.lookout = Lookout(
-            self.rules.settings, world, is_ready=Counting(parts.keep_kernels), on_look=self._foreseen
-        )
-        own = (self.chronicle, self, self.intake, self.lookout, Overbooked(self.say))
+            self.rules.settings, world, is_ready=Counting(parts.keep_kernels), on_look=self._foreseen,
+            foresight=foresight,
+        )  # fmt: skip  # parts only
+        keeper = SnapshotKeeper(record, every=COMPACT_EVERY, learnt=self.lookout.experience)
+        own = (self.chronicle, self, self.intake, self.lookout, Overbooked(self.say), keeper)
         self.group = Group(record, (*own, *parts.observers))
         self.loop = Loop(self.intake, parts.clock, self.group, self.rules.settings, (self.group,))
         self.loop.world = world
@@ -284,7 +289,7 @@ class Service(Answering):
     def _save(self) -> None:
         """A restart then has nothing to fold. Not worth an error: what is recorded is enough."""
         with contextlib.suppress(*self.parts.passing):
-            self.parts.record.save(self.loop.world)
+            self.parts.record.save(self.loop.world, self.lookout.experience())
 
     def _keep_windows(self) -> None:
         """Reservations are those of the documents, and those that people asked for."""
@@ -310,7 +315,7 @@ class Service(Answering):
         reserved = self.rules.configuration.reserved  # the documents do not say these
         rules = rules._replace(configuration=replace(rules.configuration, reserved=reserved))
         try:
-            record.save(self.loop.world)
+            record.save(self.loop.world, self.lookout.experience())
             record.keep_documents(msgspec.json.encode(rules.configuration))
         except self.parts.passing as error:
             raise UnavailableError(str(error), is_full=True) from error

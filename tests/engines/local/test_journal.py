@@ -15,7 +15,8 @@ from threading import Barrier, Thread
 import msgspec
 import pytest
 
-from aliquot.core.events import Event, JobCancelled, JobSubmitted
+from aliquot.control.snapshots import SnapshotKeeper
+from aliquot.core.events import Event, JobCancelled, JobSubmitted, StartRefused
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Array
 from aliquot.core.world import World
@@ -30,7 +31,6 @@ from aliquot.engines.local.errors import (
 )
 from aliquot.engines.local.holding import Holding
 from aliquot.engines.local.journal import DOCUMENTS_KEPT, SqliteJournal
-from aliquot.engines.local.snapshot import SnapshotKeeper
 from tests.support.build import a_job
 from tests.support.histories import MIX, History
 from tests.support.local import is_root
@@ -308,10 +308,36 @@ def test_the_newest_documents_that_are_whole_are_what_a_service_goes_by(tmp_path
         assert (journal.documents(), kept) == (b"7", DOCUMENTS_KEPT)
 
 
+def make_version_4(path: Path) -> None:
+    """Take from the file what version 5 brought: checksums beside the events, and what was learnt."""
+    with sqlite3.connect(path) as db:
+        db.execute("ALTER TABLE payloads DROP COLUMN crc")
+        db.execute("ALTER TABLE endings DROP COLUMN crc")
+        db.execute("DROP TABLE learnt")
+        db.execute("DROP TABLE guesses")
+        db.execute("PRAGMA user_version = 4")
+    db.close()
+
+
+def test_a_journal_of_version_4_keeps_what_lies_beside_its_events(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with SqliteJournal(path) as journal:
+        journal.attach(JobId("1"), b"what it runs")
+        journal.append([JobSubmitted(0, a_job("1"))])
+        journal.attach_ending(JobId("1"), 2, b"how it ended")
+        journal.append([StartRefused(1, JobId("1"), 2, "no")])
+    make_version_4(path)
+    with SqliteJournal(path) as journal:
+        assert journal.payload(JobId("1")) == b"what it runs"
+        assert journal.endings(JobId("1")) == {2: b"how it ended"}
+        assert journal.notes == []
+
+
 def test_a_journal_of_version_2_takes_documents_after_its_migration(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     with SqliteJournal(path) as journal:
         journal.append(some_events(2))
+    make_version_4(path)
     with sqlite3.connect(path) as db:
         db.execute("DROP TABLE documents")
         db.execute("PRAGMA user_version = 2")
@@ -328,6 +354,7 @@ def test_a_journal_of_version_3_keeps_its_payloads_in_a_table_whose_look_ups_rea
     with SqliteJournal(path) as journal:
         journal.attach(JobId("1"), b"large" * 1000)
         journal.append([JobSubmitted(0, a_job("1"))])
+    make_version_4(path)
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE older (job TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID")
         db.execute("INSERT INTO older SELECT * FROM payloads")

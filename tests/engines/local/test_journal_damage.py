@@ -265,6 +265,38 @@ def test_a_page_beside_the_events_that_cannot_be_read_costs_what_was_on_it_only(
         assert journal.payload(JobId("new")) == b"what it runs"
 
 
+@pytest.mark.parametrize("table", ["payloads", "endings"])
+def test_a_byte_that_turned_beside_the_events_is_noticed_and_named(tmp_path: Path, table: str) -> None:
+    path = with_beside(tmp_path)
+    change(path, f"UPDATE {table} SET body = CAST(replace(body, '-020.', '-021.') AS BLOB) WHERE job = '020'")
+    with SqliteJournal(path) as journal:
+        kept = dict(zip(("payloads", "endings"), readable(journal), strict=True))
+        assert len(kept.pop(table)) == 39, "never another body than was recorded"
+        assert [len(names) for names in kept.values()] == [40]
+        journal.resume()
+        (note,) = journal.notes
+        assert "job 020" in note
+        assert "its checksum is wrong" in note
+
+
+@pytest.mark.parametrize("table", ["payloads", "endings"])
+def test_two_bodies_beside_the_events_that_changed_places_are_noticed(tmp_path: Path, table: str) -> None:
+    path = with_beside(tmp_path)
+    other = f"(SELECT body FROM {table} WHERE job = '021'), crc = (SELECT crc FROM {table} WHERE job = '021')"
+    change(path, f"UPDATE {table} SET body = {other} WHERE job = '020'")
+    with SqliteJournal(path) as journal:
+        beside = [journal.payload(JobId("020")), journal.ending(JobId("020"), 1)]
+        assert beside.count(None) == 1
+
+
+def test_a_byte_of_an_event_that_turns_under_a_running_service_is_not_folded(tmp_path: Path) -> None:
+    path = filled(tmp_path, 5)
+    with SqliteJournal(path, durable=False) as journal:
+        change(path, "UPDATE batches SET body = CAST(replace(body, 'j3', 'j4') AS BLOB) WHERE seq = 4")
+        with pytest.raises(JournalDamagedError, match="a checksum is wrong"):
+            list(journal.replay())
+
+
 def test_an_unreadable_index_of_what_jobs_run_costs_nothing(tmp_path: Path) -> None:
     path = with_beside(tmp_path)
     with contextlib.closing(sqlite3.connect(path)) as db:

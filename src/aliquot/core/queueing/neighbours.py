@@ -19,6 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -49,6 +50,9 @@ _LEAST_LEFT: Final = 1 / 1024
 _ABOUT: Final = 1e-12  # parts that differ by less are the same
 
 
+_Key = tuple[str | int, ...]
+
+
 class Like(NamedTuple):
     """What is known of a job before it runs. An empty user is nobody in particular."""
 
@@ -57,10 +61,28 @@ class Like(NamedTuple):
     cards: int
 
 
-class _Run(NamedTuple):
+class Run(NamedTuple):
+    """A job that runs since `since` (ms), the `seq`-th submitted."""
+
     like: Like
     seq: int
     since: int
+
+
+class GroupImage(msgspec.Struct, frozen=True):
+    """One group: run times (ms) of those over by their numbers, and since when others run."""
+
+    key: tuple[str | int, ...]
+    seqs: list[int]
+    ran: list[int]
+    running: list[tuple[int, int]]
+
+
+class NeighboursImage(msgspec.Struct, frozen=True):
+    """All that is known. Groups: who was not heard of for longest is first."""
+
+    groups: list[GroupImage] = []
+    runs: list[tuple[JobId, Run]] = []
 
 
 class _Group:
@@ -99,16 +121,16 @@ class Neighbours:
 
     def __init__(self, *, enough: int = ENOUGH) -> None:
         self._enough = enough
-        self._groups: dict[tuple[object, ...], _Group] = {}
-        self._runs: dict[JobId, _Run] = {}
-        self._known: dict[tuple[object, ...], _Known | None] = {}
-        self._within: dict[tuple[tuple[object, ...], int], list[float]] = {}
+        self._groups: dict[_Key, _Group] = {}
+        self._runs: dict[JobId, Run] = {}
+        self._known: dict[_Key, _Known | None] = {}
+        self._within: dict[tuple[_Key, int], list[float]] = {}
         self._at = -1
 
     def start(self, job: JobId, like: Like, seq: int, now: int) -> None:
         """A job that is `like` this, the `seq`-th submitted, runs since `now`."""
         self.forget(job)
-        self._runs[job] = _Run(like, seq, now)
+        self._runs[job] = Run(like, seq, now)
         for key in _levels(like):
             self._hear(key).start(seq, now)
 
@@ -129,6 +151,24 @@ class Neighbours:
             for key in _levels(run.like):
                 if key in self._groups:
                     self._groups[key].running.pop(run.seq, None)
+
+    def image(self) -> NeighboursImage:
+        """All that is known, for `recall`."""
+        groups = [
+            GroupImage(key, group.seqs.tolist(), group.ran.tolist(), list(group.running.items()))
+            for key, group in self._groups.items()
+        ]
+        return NeighboursImage(groups, list(self._runs.items()))
+
+    def recall(self, image: NeighboursImage) -> None:
+        """Know what `image` says and nothing else."""
+        self._at = -1
+        self._runs = dict(image.runs)
+        self._groups = {}
+        for one in image.groups:
+            group = self._groups[one.key] = _Group()
+            group.seqs, group.ran = array("q", one.seqs), array("q", one.ran)
+            group.running = dict(one.running)
 
     def __len__(self) -> int:
         """Groups of which something is known."""
@@ -155,7 +195,7 @@ class Neighbours:
             return (None,) * len(parts)
         return tuple(int(ran_ms / part) + 1 for part in parts)
 
-    def _hear(self, key: tuple[object, ...]) -> _Group:
+    def _hear(self, key: _Key) -> _Group:
         self._at = -1
         group = self._groups.pop(key) if key in self._groups else _Group()
         self._groups[key] = group
@@ -163,14 +203,14 @@ class Neighbours:
             del self._groups[next(iter(self._groups))]
         return group
 
-    def _group(self, key: tuple[object, ...], now: int) -> _Known | None:
+    def _group(self, key: _Key, now: int) -> _Known | None:
         if key not in self._known:
             group = self._groups.get(key)
             is_known = group is not None and len(group.seqs) >= self._enough
             self._known[key] = _known_of(group, now) if is_known and group is not None else None
         return self._known[key]
 
-    def _ended_within(self, key: tuple[object, ...], known: _Known, seq: int) -> list[float]:
+    def _ended_within(self, key: _Key, known: _Known, seq: int) -> list[float]:
         """[ended] the part of jobs next to the `seq`-th that run no longer than each that is over, rising."""
         place = bisect_left(known.numbers, seq)
         if place < len(known.numbers):
@@ -209,6 +249,6 @@ def _lengths_of(over: list[int], within: list[float], ran_ms: int, parts: Sequen
     return lengths
 
 
-def _levels(like: Like) -> tuple[tuple[object, ...], ...]:
+def _levels(like: Like) -> tuple[_Key, ...]:
     near = ((like.user, like.queue, like.cards),) if like.user else ()
     return (*near, ("", like.queue, like.cards), ("", like.queue), ())

@@ -112,6 +112,25 @@ class PredictedStart(msgspec.Struct, frozen=True):
     unsaid: int = 0  # starts without an interval, since too little was known when they were submitted
 
 
+class VerifiedImage(msgspec.Struct, frozen=True):
+    """Whether each interval held, its loss and its width in ms, the oldest first; `loss`: of all of them."""
+
+    entries: list[tuple[bool, float, int]] = []
+    loss: float = 0.0
+    unsaid: int = 0
+
+
+class OutlookImage(msgspec.Struct, frozen=True):
+    """What an outlook knows, as columns over the last that started, and who waits."""
+
+    ended: int = 0
+    marks: list[list[int]] = []
+    factor: list[list[int]] = []
+    since: list[int] = []
+    waited: list[int] = []
+    waiting: list[tuple[JobId, tuple[int, int, int, int], tuple[int, int, int], int]] = []
+
+
 class Verified:
     """Intervals that were given, against what came: the last `kept` of them."""
 
@@ -144,6 +163,16 @@ class Verified:
         return PredictedStart(
             1000 * self._inside // jobs, jobs, round(self._loss / jobs), widths[jobs // 2], self._unsaid
         )
+
+    def image(self) -> VerifiedImage:
+        """All that is known, for `recall`."""
+        return VerifiedImage(list(self._entries), self._loss, self._unsaid)
+
+    def recall(self, image: VerifiedImage) -> None:
+        """Know what `image` says and nothing else."""
+        self._entries = deque(image.entries)
+        self._inside = sum(held for held, _, _ in image.entries)
+        self._loss, self._unsaid = image.loss, image.unsaid
 
     @property
     def held_milli(self) -> int | None:
@@ -217,6 +246,23 @@ class Outlook:
         """`job` was withdrawn before it started."""
         self._waiting.pop(job, None)
         self._open = None
+
+    def image(self) -> OutlookImage:
+        """All that is known, for `recall`."""
+        size = len(self)
+        marks, factor = self._marks[:size].tolist(), self._factor[:size].tolist()
+        since, waited = self._since[:size].tolist(), self._waited[:size].tolist()
+        waiting = [(job, *begun) for job, begun in self._waiting.items()]
+        return OutlookImage(self._ended, marks, factor, since, waited, waiting)
+
+    def recall(self, image: OutlookImage) -> None:
+        """Know what `image` says and nothing else; it is of an outlook that keeps as many."""
+        self._ended, self._open = image.ended, None
+        size = len(self)
+        self._marks[:size] = np.array(image.marks, np.int64).reshape(-1, len(WEIGHTS))
+        self._factor[:size] = np.array(image.factor, np.int64).reshape(-1, len(LEVELS))
+        self._since[:size], self._waited[:size] = image.since, image.waited
+        self._waiting = {job: _Begun(marks, guess, since) for job, marks, guess, since in image.waiting}
 
     def __len__(self) -> int:
         """Guesses of which it is known what became of them."""

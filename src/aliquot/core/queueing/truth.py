@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 ENOUGH: Final = 20
@@ -47,6 +47,11 @@ class Sample:
         return self._sorted
 
     @property
+    def arrived(self) -> list[int]:
+        """All, the oldest first."""
+        return list(self._arrival)
+
+    @property
     def least(self) -> int:
         """Of a sample that is not empty."""
         return self._sorted[0]
@@ -68,6 +73,18 @@ class Truth:
         ratio = ran_ms * _PARTS // max(1, told_ms)
         self._by_size[_ALL].add(ratio)
         self._by_size.setdefault(_size(told_ms), Sample(KEPT)).add(ratio)
+
+    def image(self) -> dict[int, list[int]]:
+        """All that is known, for `recall`: by size of the word, ratios in the order they came."""
+        return {size: sample.arrived for size, sample in self._by_size.items()}
+
+    def recall(self, image: Mapping[int, Sequence[int]]) -> None:
+        """Know what `image` says and nothing else."""
+        self._by_size = {_ALL: Sample(KEPT_IN_ALL)}
+        for size, ratios in image.items():
+            sample = self._by_size.setdefault(size, Sample(KEPT))
+            for ratio in ratios:
+                sample.add(ratio)
 
     @property
     def is_exact(self) -> bool:

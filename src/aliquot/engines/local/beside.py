@@ -1,7 +1,8 @@
 """What lies beside the events of a journal: what each job runs, and how its attempts ended.
 
 Attached before the event that it belongs to, and written in the same commit. What was written last stays at
-hand, since it is asked for soon. What cannot be read is as if it had never been there.
+hand, since it is asked for soon. What cannot be read, or is not what was written, is as if it had never been
+there, and that is said.
 """
 
 from __future__ import annotations
@@ -11,23 +12,24 @@ from typing import Any, Final
 
 from aliquot.core.events import Ended, Event, JobSubmitted, StartRefused
 from aliquot.core.ids import JobId
+from aliquot.engines.local.schema import ending_key, is_whole
 
 RECENT: Final = 256  # payloads and endings kept at hand
 
 Rows = list[tuple[Any, ...]]
 Read = Callable[[str, tuple[object, ...]], Rows]
 Payloads = list[tuple[JobId, bytes]]
-Endings = list[tuple[JobId, int, bytes]]
+Endings = list[tuple[tuple[JobId, int], bytes]]
 
 
 class Beside:
     """Payloads by job and endings by job and attempt. `read`: rows of a query, as far as they can be read.
 
-    May be used from several threads.
+    `say`: is told what is damaged. May be used from several threads.
     """
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self, read: Read, say: Callable[[str], object]) -> None:
+        self._read, self._say = read, say
         self._attached: dict[JobId, bytes] = {}
         self._endings: dict[tuple[JobId, int], bytes] = {}
         self._recent: dict[JobId, bytes] = {}  # on the disk, and most likely asked for soon
@@ -51,15 +53,15 @@ class Beside:
         )
         over = [(event.job, event.attempt) for event in events if isinstance(event, (Ended, StartRefused))]
         payloads = [(job, self._attached[job]) for job in submitted if job in self._attached]
-        return payloads, [(*key, self._endings[key]) for key in over if key in self._endings]
+        return payloads, [(key, self._endings[key]) for key in over if key in self._endings]
 
     def written(self, payloads: Payloads, endings: Endings) -> None:
         """They are on the disk."""
         for job, body in payloads:
             self._attached.pop(job, None)
             self._recent[job] = body
-        for job, attempt, _ in endings:
-            self._recent_endings[job, attempt] = self._endings.pop((job, attempt))
+        for key, _ in endings:
+            self._recent_endings[key] = self._endings.pop(key)
         _trim(self._recent)
         _trim(self._recent_endings)
 
@@ -68,10 +70,8 @@ class Beside:
 
         The next append puts most of it away again.
         """
-        rows = self._read("SELECT job, body FROM payloads", ())
-        self._recent |= {job: bytes(body) for job, body in rows}
-        rows = self._read("SELECT job, attempt, body FROM endings", ())
-        self._recent_endings |= {(job, attempt): bytes(body) for job, attempt, body in rows}
+        self._recent |= self._payloads("")
+        self._recent_endings |= self._ended("")
 
     def forget(self, jobs: Sequence[JobId]) -> None:
         """Keep nothing of `jobs` at hand."""
@@ -83,18 +83,36 @@ class Beside:
         body = self._attached.get(job) or self._recent.get(job)
         if body is not None:
             return body
-        rows = self._read("SELECT body FROM payloads WHERE job = ?", (job,))
-        return bytes(rows[0][0]) if rows else None
+        return self._payloads("WHERE job = ?", job).get(job)
 
     def endings(self, job: JobId) -> dict[int, bytes]:
         """What was attached to each attempt of `job` that is over, by attempt."""
-        query = "SELECT attempt, body FROM endings WHERE job = ? ORDER BY attempt"
-        return {int(attempt): bytes(body) for attempt, body in self._read(query, (job,))}
+        found = self._ended("WHERE job = ? ORDER BY attempt", job)
+        return {attempt: body for (_, attempt), body in found.items()}
 
     def ending(self, job: JobId, attempt: int) -> bytes | None:
         """What was attached to one attempt; None where nothing was."""
         body = self._recent_endings.get((job, attempt))
         return body if body is not None else self.endings(job).get(attempt)
+
+    def _payloads(self, which: str, *arguments: object) -> dict[JobId, bytes]:
+        found = {}
+        for job, crc, body in self._read(f"SELECT job, crc, body FROM payloads {which}", arguments):
+            if is_whole(job, crc, body):
+                found[JobId(job)] = bytes(body)
+            else:
+                self._say(f"what job {job} runs is not what was recorded: its checksum is wrong")
+        return found
+
+    def _ended(self, which: str, *arguments: object) -> dict[tuple[JobId, int], bytes]:
+        found = {}
+        rows = self._read(f"SELECT job, attempt, crc, body FROM endings {which}", arguments)
+        for job, attempt, crc, body in rows:
+            if is_whole(ending_key(job, attempt), crc, body):
+                found[JobId(job), int(attempt)] = bytes(body)
+            else:
+                self._say(f"how attempt {attempt} of job {job} ended is damaged: its checksum is wrong")
+        return found
 
 
 def _trim(recent: dict[Any, bytes]) -> None:

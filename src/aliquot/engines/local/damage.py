@@ -19,7 +19,7 @@ from aliquot.engines.local import schema
 from aliquot.engines.local.disk import sync
 from aliquot.engines.local.errors import JournalDamagedError
 from aliquot.engines.local.salvage import read_until_fault, salvage
-from aliquot.engines.local.schema import checksum
+from aliquot.engines.local.schema import is_whole
 
 Row = tuple[Any, ...]
 
@@ -41,6 +41,8 @@ _LOST: Final = {
     "payloads": "A job of which it is lost what it runs will fail when it is its turn",
     "endings": "Of some jobs that are over it may be lost how they ended",
     "documents": "Queues and policy may be older ones: look, and apply the documents again",
+    "learnt": "What was learnt of run times and starts may be learnt anew",
+    "guesses": "How right some predicted starts were is not known",
     "snapshots": "This start took longer for it, and nothing is lost",
 }
 """What people should know, by the table that was broken."""
@@ -71,7 +73,7 @@ def whole_snapshots(db: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
     """Number and body of every whole snapshot that can be read, the newest first."""
     for key in list(read_until_fault(db, "SELECT seq FROM snapshots ORDER BY seq DESC")):
         for seq, crc, body in read_until_fault(db, "SELECT seq, crc, body FROM snapshots WHERE seq = ?", key):
-            if crc == checksum(seq, body):
+            if is_whole(seq, crc, body):
                 yield int(seq), bytes(body)
 
 
@@ -151,7 +153,7 @@ def _fault(row: Row | str, expected: int) -> str:
     seq, _, crc, body = row
     if seq != expected:
         return f"missing; the next one is {seq}"
-    return "" if isinstance(body, bytes) and crc == checksum(seq, body) else "its checksum is wrong"
+    return "" if is_whole(seq, crc, body) else "its checksum is wrong"
 
 
 def _whole_behind(db: sqlite3.Connection, seq: int) -> int:

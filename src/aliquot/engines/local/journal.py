@@ -20,25 +20,26 @@ from typing import Final, Self
 
 import msgspec
 
+from aliquot.control.experience import Pupil
 from aliquot.core.errors import AliquotError
 from aliquot.core.events import Event
 from aliquot.core.ids import JobId
 from aliquot.core.world import World
 from aliquot.engines.local import damage
+from aliquot.engines.local.batches import read_batches
 from aliquot.engines.local.beside import Beside, Endings, Payloads, Rows
 from aliquot.engines.local.errors import JournalDamagedError, JournalError, JournalFullError
 from aliquot.engines.local.holding import Holding
+from aliquot.engines.local.lessons import Lessons
 from aliquot.engines.local.opening import error_of, make_folder, open_file
 from aliquot.engines.local.reserve import Reserve, may_spend
-from aliquot.engines.local.schema import checksum
+from aliquot.engines.local.schema import checksum, ending_key, is_whole
 from aliquot.engines.local.snapshot import decode_world, encode_world
 
 SNAPSHOTS_KEPT: Final = 2
 DOCUMENTS_KEPT: Final = 4
-_PAGE: Final = 500  # batches read at a time
+_REPLACE: Final = "INSERT OR REPLACE INTO {} VALUES (?, ?, ?)"
 _ENCODER: Final = msgspec.json.Encoder()
-_DECODER: Final = msgspec.json.Decoder(list[Event])
-
 
 _Changes = Sequence[tuple[str, Sequence[tuple[object, ...]]]]
 
@@ -76,7 +77,8 @@ class SqliteJournal:
         self.path = path
         self.notes: list[str] = []
         self.say: Callable[[str], object] = lambda note: None
-        self._beside = Beside(self._read)
+        self._beside = Beside(self._read, self._say_damage)
+        self._lessons = Lessons(self._read, self._say_damage)
         self._waiting: deque[_Entry] = deque()
         self._writing = Lock()
         self._broken: JournalError | None = None
@@ -152,11 +154,19 @@ class SqliteJournal:
         self._say_once(note)
         return self._events_between(broken.seq, self.position)
 
-    def resume(self, *, window: int = 2000, half_life_ms: int = 0, quantile_milli: int = 0) -> World:
+    def resume(
+        self,
+        *,
+        window: int = 2000,
+        half_life_ms: int = 0,
+        quantile_milli: int = 0,
+        pupil: Pupil | None = None,
+    ) -> World:
         """The world after everything recorded: the newest whole snapshot and the events behind it.
 
-        Half-life of past usage and quantile of learnt run times are what the service's settings say. Raises
-        JournalDamagedError where no snapshot can be read and the events before it are compacted away.
+        Half-life of past usage and quantile of learnt run times are what the service's settings say; `pupil`
+        learns what was learnt before. Raises JournalDamagedError where no snapshot can be read and the events
+        before it are compacted away.
         """
         how = {"window": window, "half_life_ms": half_life_ms, "quantile_milli": quantile_milli}
         with self._writing:
@@ -168,7 +178,10 @@ class SqliteJournal:
         else:
             self._check_whole()
             seq, world = 0, World(**how)
-        world.apply_all(self._events_between(seq, self.position))
+        if pupil is None:
+            world.apply_all(self._events_between(seq, self.position))
+        else:
+            self._lessons.teach(pupil, world, seq, self._batches_between(seq, self.position))
         self._beside.lay_out()
         return world
 
@@ -200,6 +213,10 @@ class SqliteJournal:
         for table in ("payloads", "endings"):
             self._write(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in jobs])
 
+    def note_guesses(self, guesses: bytes) -> None:
+        """Keep what was said of newcomers, in the same commit as the next events; from any thread."""
+        self._lessons.note(guesses)
+
     def keep_documents(self, body: bytes) -> None:
         """Keep what the settings follow from; the one before stays beside it."""
         newest = "(SELECT ifnull(max(seq), 0) FROM documents)"
@@ -211,18 +228,26 @@ class SqliteJournal:
     def documents(self) -> bytes | None:
         """What was kept last and is whole, or None."""
         rows = self._read("SELECT seq, crc, body FROM documents ORDER BY seq DESC", ())
-        return next((bytes(body) for seq, crc, body in rows if crc == checksum(seq, body)), None)
+        return next((bytes(body) for seq, crc, body in rows if is_whole(seq, crc, body)), None)
 
-    def save(self, world: World) -> None:
+    def save(self, world: World, learnt: bytes = b"") -> None:
         """Keep `world`, which is the fold of everything recorded, so that a restart begins there.
 
-        Only the thread that appends and folds may call this.
+        `learnt`: all that was learnt by then. Only the thread that appends and folds may call this.
         """
         seq, body = self.position, encode_world(world)
-        row = (seq, checksum(seq, body), body)
-        self._write("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", [row])
         keep = "(SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)"
-        self._write(f"DELETE FROM snapshots WHERE seq NOT IN {keep}", [(SNAPSHOTS_KEPT,)])
+        oldest = "(SELECT min(seq) FROM snapshots)"
+        kept = [("snapshots", body), *([("learnt", learnt)] if learnt else [])]
+        with self._writing:
+            self._transact(
+                [
+                    *((_REPLACE.format(table), [(seq, checksum(seq, what), what)]) for table, what in kept),
+                    (f"DELETE FROM snapshots WHERE seq NOT IN {keep}", [(SNAPSHOTS_KEPT,)]),
+                    (f"DELETE FROM learnt WHERE seq < {oldest}", [()]),
+                    (f"DELETE FROM guesses WHERE seq <= {oldest}", [()]),
+                ]
+            )
 
     def compact(self) -> None:
         """Forget events that even the oldest snapshot kept has no need of."""
@@ -257,6 +282,20 @@ class SqliteJournal:
             )
         return rows
 
+    def _batches_between(self, after: int, last: int) -> Iterator[tuple[int, list[Event]]]:
+        return read_batches(self.path, self._fetch, after, last)
+
+    def _events_between(self, after: int, last: int) -> Iterator[Event]:
+        """Events of the batches after `after` up to `last`; the bounds are fixed when this is called."""
+        return (event for _, events in self._batches_between(after, last) for event in events)
+
+    def _fetch(self, query: str, arguments: tuple[object, ...]) -> Rows:
+        with self._writing:
+            return self._db.execute(query, arguments).fetchall()
+
+    def _say_damage(self, what: str) -> None:
+        self._say_once(f"{self.path}: {what}")
+
     def _say_once(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
@@ -279,19 +318,22 @@ class SqliteJournal:
         batches, payloads, endings = [], [], []
         for seq, entry in enumerate(entries, self.position + 1):
             batches.append((seq, entry.events, checksum(seq, entry.body), entry.body))
-            payloads += entry.payloads
-            endings += entry.endings
+            payloads += [(job, checksum(job, body), body) for job, body in entry.payloads]
+            endings += [(*key, checksum(ending_key(*key), body), body) for key, body in entry.endings]
+        guesses = self._lessons.take(self.position + 1)
         error: JournalError | None = None
         try:
             self._transact(
                 [
+                    ("INSERT INTO guesses VALUES (?, ?, ?)", guesses),
                     ("INSERT INTO batches VALUES (?, ?, ?, ?)", batches),
-                    ("INSERT OR REPLACE INTO payloads VALUES (?, ?)", payloads),
-                    ("INSERT OR REPLACE INTO endings VALUES (?, ?, ?)", endings),
+                    ("INSERT OR REPLACE INTO payloads VALUES (?, ?, ?)", payloads),
+                    ("INSERT OR REPLACE INTO endings VALUES (?, ?, ?, ?)", endings),
                 ],
                 may_spend=all(entry.may_spend for entry in entries),
             )
             self.position += len(entries)
+            self._lessons.written()
         except JournalError as found:
             error = found
         for entry in entries:
@@ -332,30 +374,6 @@ class SqliteJournal:
         if type(found) is JournalError:
             self._broken = found
         return found
-
-    def _unreadable(self, at: int, error: Exception) -> JournalDamagedError:
-        what = f"{self.path}: events behind batch {at} cannot be read ({error})"
-        return JournalDamagedError(f"{what}; restore a copy, or move it away to begin anew")
-
-    def _events_between(self, after: int, last: int) -> Iterator[Event]:
-        """Events of the batches after `after` up to `last`; the bounds are fixed when this is called."""
-        query = "SELECT seq, body FROM batches WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-        at = after
-        while True:
-            try:
-                with self._writing:
-                    rows = self._db.execute(query, (at, last, _PAGE)).fetchall()
-            except sqlite3.DatabaseError as error:
-                raise self._unreadable(at, error) from error
-            if not rows:
-                return
-            for seq, body in rows:
-                try:
-                    events = _DECODER.decode(body)
-                except msgspec.MsgspecError as error:
-                    raise self._unreadable(seq - 1, error) from error
-                yield from events
-            at = rows[-1][0]
 
 
 def _try_decode(body: bytes, **how: int) -> World | None:

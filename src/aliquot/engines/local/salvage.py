@@ -1,6 +1,7 @@
 """Rows of broken tables that can be read, each by itself, so that a page that is gone takes its own only.
 
-This is about what lies beside the events: what jobs run, how attempts ended, snapshots, documents. A listing
+This is about what lies beside the events: what jobs run, how attempts ended, snapshots, documents, what was
+learnt. A listing
 ends at the first page that cannot be read, so keys are listed from both ends, of the table and of its index,
 and then every row is fetched alone. Events are `damage`'s: of them the order counts and every single one.
 """
@@ -11,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from aliquot.engines.local.schema import checksum
+from aliquot.engines.local.schema import ending_key, is_whole
 
 Row = tuple[Any, ...]
 
@@ -22,14 +23,14 @@ class _Table(NamedTuple):
     name: str
     keys: tuple[str, ...]
     fetch: str
-    is_whole: Callable[[Row], bool] = lambda row: True
+    is_whole: Callable[[Row], bool]
 
 
 def _by_seq(name: str) -> _Table:
     """A table of (seq, crc, body)."""
     listed = tuple(f"SELECT seq FROM {name} ORDER BY seq {way}" for way in ("ASC", "DESC"))
     fetch = f"SELECT seq, crc, body FROM {name} WHERE seq = ?"
-    return _Table(name, listed, fetch, lambda row: bool(row[1] == checksum(row[0], row[2])))
+    return _Table(name, listed, fetch, lambda row: is_whole(*row))
 
 
 _INDEX: Final = "INDEXED BY sqlite_autoindex_payloads_1 ORDER BY job"  # SQLite's own name of a primary key
@@ -40,14 +41,17 @@ _PAYLOADS: Final = _Table(
         for how in (_INDEX, "NOT INDEXED ORDER BY rowid")
         for way in ("ASC", "DESC")
     ),
-    "SELECT job, body FROM payloads WHERE rowid = ?",
+    "SELECT job, crc, body FROM payloads WHERE rowid = ?",
+    lambda row: is_whole(*row),
 )
 _ENDINGS: Final = _Table(
     "endings",
     tuple(f"SELECT job, attempt FROM endings ORDER BY job {way}, attempt {way}" for way in ("ASC", "DESC")),
-    "SELECT job, attempt, body FROM endings WHERE job = ? AND attempt = ?",
+    "SELECT job, attempt, crc, body FROM endings WHERE job = ? AND attempt = ?",
+    lambda row: is_whole(ending_key(row[0], row[1]), row[2], row[3]),
 )
-TABLES: Final = (_by_seq("snapshots"), _by_seq("documents"), _PAYLOADS, _ENDINGS)
+_NUMBERED: Final = tuple(_by_seq(name) for name in ("snapshots", "documents", "learnt", "guesses"))
+TABLES: Final = (*_NUMBERED, _PAYLOADS, _ENDINGS)
 
 
 def find_unreadable(db: sqlite3.Connection) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The tables of the journal file, and the steps that bring an older file up to date.
 
 A batch is what one `append` recorded, as JSON so that a person can read it with any SQLite tool. `crc` covers
-a batch's number and body, so a row that was changed, or put in another's place, is noticed. A migration runs
-in one transaction: a crash in the middle leaves the older version.
+a row's key and body, so one that was changed, or put in another's place, is noticed: SQLite itself has no
+checksums of what it stores. A migration runs in one transaction: a crash in the middle leaves the older
+version.
 """
 
 from __future__ import annotations
@@ -15,31 +16,48 @@ from zlib import crc32
 from aliquot.engines.local.errors import JournalVersionError
 
 APPLICATION_ID: Final = 0x416C7174  # "Alqt", shown by `file`
-VERSION: Final = 4
+VERSION: Final = 5
 
 _BATCHES: Final = """
     CREATE TABLE batches (
         seq INTEGER PRIMARY KEY, events INTEGER NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL
     )"""
-_PAYLOADS: Final = "CREATE TABLE payloads (job TEXT PRIMARY KEY, body BLOB NOT NULL)"
+_PAYLOADS: Final = "CREATE TABLE payloads (job TEXT PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
 # with rowids: without, each look-up reads the whole body of every row it passes, and an environment is large
-_SNAPSHOTS: Final = (
-    "CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
-)
 _ENDINGS: Final = """
+    CREATE TABLE endings (
+        job TEXT, attempt INTEGER, crc INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (job, attempt)
+    ) WITHOUT ROWID"""
+
+
+def _by_number(name: str) -> str:
+    return f"CREATE TABLE {name} (seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
+
+
+_NUMBERED: Final = {name: _by_number(name) for name in ("snapshots", "documents", "learnt", "guesses")}
+TABLES: Final = (_BATCHES, _PAYLOADS, _ENDINGS, *_NUMBERED.values())
+
+_PAYLOADS_TO_4: Final = "CREATE TABLE payloads (job TEXT PRIMARY KEY, body BLOB NOT NULL)"
+_ENDINGS_TO_4: Final = """
     CREATE TABLE endings (
         job TEXT, attempt INTEGER, body BLOB NOT NULL, PRIMARY KEY (job, attempt)
     ) WITHOUT ROWID"""
-_DOCUMENTS: Final = (
-    "CREATE TABLE documents (seq INTEGER PRIMARY KEY, crc INTEGER NOT NULL, body BLOB NOT NULL)"
-)
-_OF_2: Final = (_BATCHES, _PAYLOADS, _SNAPSHOTS, _ENDINGS)
-TABLES: Final = (*_OF_2, _DOCUMENTS)
+_OF_2: Final = (_BATCHES, _PAYLOADS_TO_4, _NUMBERED["snapshots"], _ENDINGS_TO_4)
 
 
-def checksum(seq: int, body: bytes) -> int:
-    """What `crc` of batch or snapshot `seq` must be."""
-    return crc32(body, crc32(b"%d" % seq))
+def checksum(key: int | str, body: bytes) -> int:
+    """What `crc` of the batch, snapshot or payload with this key must be."""
+    return crc32(body, crc32(str(key).encode()))
+
+
+def ending_key(job: str, attempt: int) -> str:
+    """The key of how an attempt ended; no id holds a zero byte."""
+    return f"{job}\0{attempt}"
+
+
+def is_whole(key: int | str, crc: object, body: object) -> bool:
+    """Whether `body` is what was recorded under `key`; a broken file may give anything."""
+    return isinstance(body, bytes) and crc == checksum(key, body)
 
 
 def prepare(db: sqlite3.Connection, path: str) -> None:
@@ -81,20 +99,38 @@ def _to_2(db: sqlite3.Connection) -> None:
 
 def _to_3(db: sqlite3.Connection) -> None:
     """Version 2 kept no documents: its services had built-in policies only."""
-    db.execute(_DOCUMENTS)
+    db.execute(_NUMBERED["documents"])
     db.execute("PRAGMA user_version = 3")
 
 
 def _to_4(db: sqlite3.Connection) -> None:
     """Version 3 kept payloads without rowids, so that a few large ones made every look-up slow."""
     db.execute("ALTER TABLE payloads RENAME TO older")
-    db.execute(_PAYLOADS)
+    db.execute(_PAYLOADS_TO_4)
     db.execute("INSERT INTO payloads SELECT job, body FROM older")
     db.execute("DROP TABLE older")
     db.execute("PRAGMA user_version = 4")
 
 
-MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {1: _to_2, 2: _to_3, 3: _to_4}
+def _to_5(db: sqlite3.Connection) -> None:
+    """Version 4 had no checksums of payloads and endings, and did not keep what was learnt."""
+    db.create_function("checksum", 2, checksum, deterministic=True)
+    for name, table, crc in (
+        ("payloads", _PAYLOADS, "job, checksum(job, body)"),
+        ("endings", _ENDINGS, "job, attempt, checksum(job || char(0) || attempt, body)"),
+    ):
+        db.execute(f"ALTER TABLE {name} RENAME TO older")
+        db.execute(table)
+        db.execute(f"INSERT INTO {name} SELECT {crc}, body FROM older")
+        db.execute("DROP TABLE older")
+    db.execute(_NUMBERED["learnt"])
+    db.execute(_NUMBERED["guesses"])
+    db.execute("PRAGMA user_version = 5")
+
+
+MIGRATIONS: Final[dict[int, Callable[[sqlite3.Connection], None]]] = {
+    1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5,
+}  # fmt: skip  # a table
 """From which version -> the step to the next."""
 
 
