@@ -21,7 +21,8 @@ from aliquot.core.queues import (
     Resource,
 )
 from aliquot.core.settings import Backfill, Order, Rates, Settings
-from aliquot.core.steps import Gate, Place, Wait, Withdraw
+from aliquot.core.steps import Gate, Lack, Place, Wait, Withdraw
+from aliquot.interfaces.cli.gates import gate_lines
 from tests.support.build import H100, L40S, a_request
 from tests.support.planning import carried_out, gates, nodes_of, planned, settings
 from tests.support.same import excess
@@ -121,7 +122,26 @@ def test_two_borrowers_in_one_cycle_do_not_both_get_the_last_share() -> None:
     site.submit("a1", queue="a", cards=4).submit("b1", queue="b", cards=4)
     decided = carried_out(site, how)
     assert list(nodes_of(decided)) == ["a1"]
-    assert gates(decided) == {"b1": Gate.FIT}  # nothing is free: its quota would allow it
+    assert gates(decided) == {"b1": Gate.FIT}, "to a plan it is a matter of room, which may be made"
+    told = explain_wait(site.frozen, how, site.job("b1").job.id, Memo(), site.at)
+    assert (told.gate, told.lack) == (Gate.BORROWING, Lack(CARDS, 4000, 0, POOL, borrows=True))
+    assert list(gate_lines(told)) == ["It asks for 4 of cards; the pool has 0 left to lend."]
+
+
+def test_on_a_full_site_who_would_have_to_borrow_is_told_that_nothing_is_left_to_lend() -> None:
+    """`c` owns what `a1` borrowed, and waits for room; `none` owns nothing, so it borrows all."""
+    site = WorldBuilder().nodes(3, 4)
+    how = queues(cards("a", 4), cards("b", 4), cards("c", 4), Queue("none"))
+    for name in ("a", "b", "a"):
+        site.submit(f"{name}{len(site.waiting)}", queue=name, cards=4)
+    carried_out(site, how)
+    for name in ("a", "b", "c", "none"):
+        site.submit(f"{name}-waits", queue=name, cards=3)
+    told = {
+        name: explain_wait(site.frozen, how, JobId(f"{name}-waits"), Memo(), site.at).gate
+        for name in ("a", "b", "c", "none")
+    }
+    assert told == {"a": Gate.BORROWING, "b": Gate.BORROWING, "c": Gate.FIT, "none": Gate.BORROWING}
 
 
 def test_the_reason_names_the_queue_whose_limit_it_is() -> None:

@@ -39,6 +39,16 @@ def with_own_gate(wait: Wait, record: JobRecord, turns: Turns) -> Wait:
     return replace(wait, gate=Gate.BORROWING) if wait.lack.borrows else wait
 
 
+def as_borrower(wait: Wait, record: JobRecord, turns: Turns) -> Wait | None:
+    """The wait of a job told to wait for room that would have to borrow, where nothing is left to lend.
+
+    To a plan that is a matter of room: whoever frees machines frees quota as well. To its owner it is the
+    gate BORROWING, with what is asked and what is left. `turns`: as nobody has had one yet.
+    """
+    lack = turns.lack_of_loan(record) if isinstance(turns, TreeTurns) else None
+    return None if lack is None else replace(wait, gate=Gate.BORROWING, lack=lack)
+
+
 def _capped(lack: Lack, record: JobRecord, turns: TreeTurns) -> Lack | None:
     """`lack` as the lowest queue tells it whose hard maximum the job would go beyond; None: there is none."""
     tree, book = turns.standing.tree, turns.standing.book

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from aliquot.core.budget import has_stops
-from aliquot.core.gating import find_releasing, look_closer, with_own_gate
+from aliquot.core.gating import as_borrower, find_releasing, look_closer, with_own_gate
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.memo import Memo
@@ -90,8 +90,11 @@ def explain_wait(
             return Wait(job_id, Gate.NEVER, reasons, near=never)
         if releasing := find_releasing(desk, job, largest_first(job.members)):
             return Wait(job_id, Gate.RELEASE, reasons, others=releasing)
-        until, put_off = (None, False) if said is None else (said.until_ms, said.unsearched)
-        return Wait(job_id, gate, reasons, until_ms=until, short=short, unsearched=put_off)
+        full = said or Wait(job_id, Gate.FIT)
+        borrower = (
+            None if now is None else as_borrower(full, record, memo.standing.turns(world, settings, now))
+        )
+        return borrower or replace(full, gate=gate, reasons=reasons, short=short)
     desk.rollback(mark)
     near = wait_for_nearness(desk, job, None if said is None else said.until_ms)
     if near is not None:

@@ -310,11 +310,11 @@ class Fenced(msgspec.Struct, frozen=True):
 class Wait(msgspec.Struct, frozen=True):
     """`job` waits at `gate`. The reasons' counts add up to the number of nodes.
 
-    A plan itself knows of the finer gates only QUOTA and FIT; `planner.explain_wait` tells BORROWING, GANG,
-    TOPOLOGY and FRAGMENTATION from them. `lack` for QUOTA and BORROWING, `short` for GANG, FRAGMENTATION and
-    ARRAY; `until_ms` when it is expected to start, where it has a reservation, and for BACKOFF when it is
-    tried again; `others` are the jobs it waits for: for ORDER the first of its queue, for RESERVATION those
-    for whom something is kept.
+    A plan itself knows of the finer gates only QUOTA and FIT; `planner.explain_wait` tells BORROWING from
+    both (where the whole pool is in use a borrower still asks for room), and GANG, TOPOLOGY, FRAGMENTATION.
+    `lack` for QUOTA and BORROWING, `short` for GANG, FRAGMENTATION and ARRAY; `until_ms` when it is expected
+    to start, where it has a reservation, and for BACKOFF when it is tried again; `others` are the jobs it
+    waits for: for ORDER the first of its queue, for RESERVATION those for whom something is kept.
     """
 
     job: JobId

@@ -163,6 +163,22 @@ class TreeTurns:
         beyond = may_borrow and tier_of(self._book, waiting) is Tier.BORROWING
         return Lack(tree.resources[slot], need, have, tree.names[node], beyond, most=most)
 
+    def lack_of_loan(self, record: JobRecord) -> Lack | None:
+        """What its queue, whose own is used up, can't borrow now, as all that the pool lends is in use.
+
+        None: its own nominal covers it, or so much may still be borrowed, or a limit is in the way
+        (`flavour` tells it).
+        """
+        waiting = self._lineup.jobs[record.job.id]
+        if isinstance(self._in_quota(record), Lack) or tier_of(self._book, waiting) is not Tier.BORROWING:
+            return None
+        lacking = [self._too_much(waiting.leaf, each) for each in self.standing.flavours(record.job)]
+        if not self._quotas or lacking[0] is None or not all(lacking):
+            return None
+        node, slot, need, have, _ = self._later(waiting, lacking[0])
+        tree = self.standing.tree
+        return Lack(tree.resources[slot], need, have, tree.names[node], borrows=True)
+
     def _later(self, waiting: Waiting, lack: tuple[int, int]) -> tuple[int, int, int, int, int | None]:
         """Who is short of the amount now: node, slot, need, have; and no limit for ever."""
         have = self._left[waiting.leaf][lack[0]]
