@@ -6,8 +6,10 @@ milli-cards x ms, exact; a person is shown cents. Months are those of UTC.
 
 A job may start while its queue and every queue above have left what it is expected to cost until the month
 turns, beside what those who run are expected to use by then; where nobody knows how long it runs, while
-anything is left. Who runs when the budget is used up runs on, unless the queue says that it is stopped: an
-estimate that was too low may so lead beyond the budget. What runs on into the next month is paid by it.
+anything is left. An elastic job has to afford its narrowest width, and starts and grows as wide as the same
+rule allows at each width. Who runs when the budget is used up runs on, unless the queue says that it is
+stopped: an estimate that was too low may so lead beyond the budget. What runs on into the next month is paid
+by it.
 
 A job that was stopped goes on in the next month where it has saved something. One that has nothing to show
 for it (`JobRecord.in_vain_ms`) would only be stopped again: it starts where the money lasts for longer than
@@ -24,13 +26,13 @@ from msgspec.structs import replace
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import accepts
 from aliquot.core.jobs import Request, asked_of
-from aliquot.core.lengths import LengthOf, length_by
+from aliquot.core.lengths import LengthOf, length_by, told
 from aliquot.core.lifecycle import Phase
 from aliquot.core.months import DAY_MS
 from aliquot.core.queues import MONEY
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
-from aliquot.core.spending import bills_of, due_length, month_at
+from aliquot.core.spending import at_width, bills_of, due_length, month_at
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Cause, Evict, Lack
 from aliquot.core.units import FULL
@@ -63,6 +65,8 @@ class Budgets:
         self._prices = dict(standing.settings.rates.cents_a_month)
         self._costs: dict[tuple[tuple[Request, ...], str], tuple[int, bool]] = {}
         self._read: tuple[dict[int, int], dict[int, int], dict[int, int]] | None = None
+        self._log: list[tuple[int, int, int]] = []  # (node, more due, more rate) since the pass began
+        self._held_back = False
         self.renews_ms = month_at(now)[2]
 
     @property
@@ -73,10 +77,11 @@ class Budgets:
     def lack_of(self, record: JobRecord, model: str = "") -> Lack | None:
         """What a queue of the job of `record` lacks of its budget; None: it may start on cards of `model`.
 
-        Its need is 0 where nobody knows what it would cost.
+        Its need is 0 where nobody knows what it would cost. An elastic job has to afford its narrowest width.
         """
         if not self._limits:
             return None
+        record = _narrowest(record)
         need = self._expected(record, model)
         if need is None:
             return None
@@ -122,13 +127,70 @@ class Budgets:
 
     def take(self, record: JobRecord, model: str = "") -> None:
         """The job of `record` starts: what it is expected to cost is spoken for."""
-        need = self._expected(record, model, due=True) if self._limits else None
-        if need is not None:
+        if self._limits:
+            self._speak_for(record, *self._claim(_narrowest(record), model))
+
+    def may_widen(self, record: JobRecord, width: int, model: str, held: JobRecord | None) -> bool:
+        """Whether what an elastic job costs more at `width` is left; `held`: as it runs now, if it does."""
+        if not self._limits:
+            return True
+        wider = at_width(record, width)
+        need, rate = self._claim(wider, model)
+        has, slower = (0, 0) if held is None else self._claimed(held, model)
+        if rate <= slower and need <= has:
+            return True
+        used, due, _ = self._sums()
+        for node in self._standing.tree.paths[self._standing.leaf(record.job.queue)]:
+            if node in self._limits:
+                least = _least(rate, record.in_vain_ms if node in self._grace else 0)
+                if max(need, least) - has > self._limits[node] - used[node] - due[node]:
+                    self._held_back = True
+                    return False
+        return True
+
+    def widen(self, record: JobRecord, width: int, model: str, held: JobRecord | None) -> None:
+        """It has `width` from now on; `held` as for `may_widen`."""
+        if self._limits:
+            need, rate = self._claim(at_width(record, width), model)
+            has, slower = (0, 0) if held is None else self._claimed(held, model)
+            self._speak_for(record, need - has, rate - slower)
+
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return len(self._log)
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything since `mark`."""
+        while len(self._log) > mark:
+            node, need, more = self._log.pop()
             _, due, rate = self._sums()
-            for node in self._standing.tree.paths[self._standing.leaf(record.job.queue)]:
-                if node in due:
-                    due[node] += need
-                    rate[node] += self._cost(record, model)[0]
+            due[node] -= need
+            rate[node] -= more
+
+    @property
+    def again_ms(self) -> int | None:
+        """When elastic jobs may grow for which there is no money now; None: there are none."""
+        return self.renews_ms if self._held_back else None
+
+    def _claim(self, record: JobRecord, model: str) -> tuple[int, int]:
+        """What is spoken for a job that starts, or goes on, as `record` has it; and what it costs in a ms."""
+        need = self._expected(record, model, due=True)
+        return (0, 0) if need is None else (need, self._cost(record, model)[0])
+
+    def _claimed(self, held: JobRecord, model: str) -> tuple[int, int]:
+        """The same of a job that runs as `held` has it, as it is in the sums."""
+        rate, _ = self._cost(held, model)
+        length = due_length(held, told(held.job))
+        ends = self._now if length is None else held.resized_ms + length
+        return rate * max(0, min(ends, self.renews_ms) - self._now), rate
+
+    def _speak_for(self, record: JobRecord, need: int, more: int) -> None:
+        _, due, rate = self._sums()
+        for node in self._standing.tree.paths[self._standing.leaf(record.job.queue)]:
+            if node in due:
+                due[node] += need
+                rate[node] += more
+                self._log.append((node, need, more))
 
     def evictions(self) -> Iterator[Evict]:
         """Who is stopped, as a queue of theirs has used its budget up and says so."""
@@ -212,6 +274,11 @@ class Budgets:
         """Of the path of `queue` those with a budget."""
         path = self._standing.tree.paths[self._standing.leaf(queue)]
         return [node for node in path if node in self._limits]
+
+
+def _narrowest(record: JobRecord) -> JobRecord:
+    elastic = record.job.elastic
+    return record if elastic is None else at_width(record, elastic.widths[0])
 
 
 def sooner(one: Lack, other: Lack) -> Lack:

@@ -1,7 +1,8 @@
-"""How wide elastic jobs may be, as far as the quotas of their queues go.
+"""How wide elastic jobs may be, as far as quotas, the money of the month and the cap of spot work go.
 
 A job waits for what it needs at its narrowest (`charging.at_least`). What it takes beyond that, at its start
-or while it runs, is weighed like any other start: against what its queue owns, may borrow and may ever have.
+or while it runs, is weighed like any other start: against what its queue owns, may borrow and may ever have,
+against what its queues have left to spend, and for spot work against what others are expected to leave.
 The book of the pass holds back what others wait for within their own nominal, so nobody grows into that.
 """
 
@@ -13,7 +14,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from aliquot.core.accounts import ask_of
-from aliquot.core.charging import Flavour, amounts_of, flavours_of
+from aliquot.core.budget import Budgets
+from aliquot.core.charging import Flavour, amounts_of, flavours_of, narrowed
 from aliquot.core.grants import Placement
 from aliquot.core.inventory import CardModel
 from aliquot.core.jobs import Job
@@ -23,7 +25,11 @@ from aliquot.core.queueing.tree import UNBOUNDED
 from aliquot.core.queues import CARDS, quotas_of
 from aliquot.core.records import Asked, Frozen, JobRecord
 from aliquot.core.room.reclaim import reclaim_right
+from aliquot.core.spending import as_charged, at_width
+from aliquot.core.spotting import Spotting
 from aliquot.core.standing import Standing
+from aliquot.core.steps import SpotRoom
+from aliquot.core.tide import asked_milli
 from aliquot.core.units import FULL
 
 Gives = Callable[[JobRecord], int]
@@ -33,35 +39,46 @@ May = Callable[[int, Charge], bool]
 """Whether jobs of the queue with this leaf may be made to give up so much."""
 
 
-class Growth:
-    """Widths under the quotas of one pass, in its book. `standing` None, or no quota in it: any will do."""
+Mark = tuple[int, int, SpotRoom | None]
+"""Points to roll back to: of the book of quotas, of budgets, of spot work."""
 
-    def __init__(self, world: Frozen, standing: Standing | None) -> None:
+
+class Growth:
+    """Widths under what limits them in one pass, in its books. `standing` None: there are no quotas."""
+
+    def __init__(
+        self, world: Frozen, standing: Standing | None, spotting: Spotting, budgets: Budgets | None
+    ) -> None:
         is_limited = standing is not None and any(quotas_of(queue) for queue in standing.settings.queues)
         self._world, self._standing = world, standing if is_limited else None
+        self._spotting, self._budgets = spotting, budgets
 
-    def within(self, job: Job) -> Job:
-        """The waiting `job`, an elastic one with the widths its queue may take now; its narrowest stays."""
-        if self._standing is None or job.elastic is None:
+    def within(self, record: JobRecord, model: str) -> Job:
+        """The waiting job of `record` on cards of `model` ("": any that will do).
+
+        An elastic one with the widths it may have now; its narrowest stays.
+        """
+        job = narrowed(record.job, model)
+        if job.elastic is None:
             return job
-        standing, leaf = self._standing, self._standing.leaf(job.queue)
         narrowest, *wider = job.elastic.widths
         widest = narrowest
         for width in wider:
-            sized = replace(job.sized(width), elastic=None)
-            first = flavours_of(
-                sized, standing.kinds, standing.tree, standing.settings.rates, standing.names
-            )[0]
-            if not fits(standing.book, leaf, first.charge):
+            if not self._may_start(record, job, width, model):
                 break
             widest = width
         return _up_to(job, widest)
 
-    def exact(self, job: Job, flavour: Flavour, placements: Sequence[Placement]) -> Flavour:
-        """How `job` is charged that starts on `placements`: an elastic one at the width it has there."""
-        if self._standing is None or job.elastic is None:
-            return flavour
-        return flavour._replace(charge=self._charge(asked_for(self._world, job, placements)))
+    def exact(
+        self, record: JobRecord, flavour: Flavour, placements: Sequence[Placement]
+    ) -> tuple[JobRecord, Flavour]:
+        """The job of `record` that starts on `placements`, and its charge; an elastic one at its width."""
+        if record.job.elastic is None:
+            return record, flavour
+        started = at_width(record, width_of(record.job, placements))
+        if self._standing is None:
+            return started, flavour
+        return started, flavour._replace(charge=self._charge(asked_for(self._world, record.job, placements)))
 
     def circles(self) -> tuple[int | None, ...]:
         """Among whom widths are shared out: all first (None), then the jobs of each queue, by its leaf."""
@@ -103,34 +120,57 @@ class Growth:
     def open_widths(self, running: Sequence[tuple[JobRecord, int]]) -> list[tuple[int, ...]]:
         """The widths at which each running elastic job could go on; none is below the width beside it.
 
-        Quota is counted as if all were as narrow as that: only `take` says what is left in the end.
+        All is counted as if all were as narrow as that: only `take` says what is left in the end.
         """
         mark = self.mark()
         for record, least in running:
-            self._shift(record, self._at(record, least))
+            self._shift(record, self._at(record, least), least, self._model(record))
         found = [self._open(record, least) for record, least in running]
         self.rollback(mark)
         return found
 
     def take(self, record: JobRecord, placements: Sequence[Placement]) -> bool:
-        """Whether the running job of `record` may hold `placements` instead; then its queue is charged so."""
-        if not self._fits(record, asked_for(self._world, record.job, placements)):
+        """Whether the running job of `record` may hold `placements` instead; then it is charged so."""
+        width, model = width_of(record.job, placements), _model_of(_models(self._world, placements))
+        if not self._fits(record, asked_for(self._world, record.job, placements), width, model):
             return False
         self.change(record, placements)
         return True
 
     def change(self, record: JobRecord, placements: Sequence[Placement]) -> None:
         """It holds `placements` instead of what it has, if anything."""
-        self._shift(record, asked_for(self._world, record.job, placements))
+        width, model = width_of(record.job, placements), _model_of(_models(self._world, placements))
+        self._shift(record, asked_for(self._world, record.job, placements), width, model)
 
-    def mark(self) -> int:
+    def mark(self) -> Mark:
         """A point to roll back to."""
-        return 0 if self._standing is None else self._standing.book.mark()
+        book = 0 if self._standing is None else self._standing.book.mark()
+        return book, 0 if self._budgets is None else self._budgets.mark(), self._spotting.mark()
 
-    def rollback(self, mark: int) -> None:
+    def rollback(self, mark: Mark) -> None:
         """Undo everything since `mark`."""
+        book, spent, spot = mark
         if self._standing is not None:
-            self._standing.book.rollback(mark)
+            self._standing.book.rollback(book)
+        if self._budgets is not None:
+            self._budgets.rollback(spent)
+        self._spotting.rollback(spot)
+
+    @property
+    def again_ms(self) -> int | None:
+        """When what money forbids now may be allowed, though nothing happens."""
+        return None if self._budgets is None else self._budgets.again_ms
+
+    def _may_start(self, record: JobRecord, job: Job, width: int, model: str) -> bool:
+        """Whether a waiting job, as narrowed to `model`, may have `width`."""
+        standing, sized = self._standing, replace(job.sized(width), elastic=None)
+        if standing is not None:
+            rates, names = standing.settings.rates, standing.names
+            first = flavours_of(sized, standing.kinds, standing.tree, rates, names)[0]
+            if not fits(standing.book, standing.leaf(job.queue), first.charge):
+                return False
+        afford = self._budgets is None or self._budgets.may_widen(record, width, model, None)
+        return afford and self._spotting.has_room(job, asked_milli(sized))
 
     def _narrowest(self, record: JobRecord) -> int:
         assert record.job.elastic is not None
@@ -162,33 +202,46 @@ class Growth:
         return any(all(total[node][slot] > tree.entitled[node][slot] for node in path) for slot in slots)
 
     def _open(self, record: JobRecord, least: int) -> tuple[int, ...]:
-        job = record.job
+        job, model = record.job, self._model(record)
         assert job.elastic is not None
         found = []
         for width in (width for width in job.elastic.widths if width >= least):
-            if width > self._width(record) and not self._fits(record, self._at(record, width)):
+            if width > self._width(record) and not self._fits(record, self._at(record, width), width, model):
                 break
             found.append(width)
         return tuple(found)
 
     def _width(self, record: JobRecord) -> int:
-        return width_of(record.job, [grant.placement for grant in self._world.grants[record.job.id]])
+        return width_of(record.job, self._placements(record))
+
+    def _placements(self, record: JobRecord) -> list[Placement]:
+        return [grant.placement for grant in self._world.grants[record.job.id]]
+
+    def _model(self, record: JobRecord) -> str:
+        """The model of the cards it has; "" where they are of several, or there are none."""
+        return _model_of(_models(self._world, self._placements(record)))
 
     def _at(self, record: JobRecord, width: int) -> tuple[Asked, ...]:
         """What it would be charged for at `width`, on cards of the model it has."""
-        placements = [grant.placement for grant in self._world.grants[record.job.id]]
         members = record.job.sized(width).members
-        return ask_of(members, (_models(self._world, placements)[0],) * len(members))
+        return ask_of(members, (_models(self._world, self._placements(record))[0],) * len(members))
 
-    def _shift(self, record: JobRecord, asked: tuple[Asked, ...]) -> None:
-        """It is charged for `asked` instead of what it has, if anything."""
+    def _shift(self, record: JobRecord, asked: tuple[Asked, ...], width: int, model: str) -> None:
+        """It is charged for `asked`, and runs at `width`, instead of what it has, if anything."""
         if self._standing is not None:
             leaf = self._standing.leaf(record.job.queue)
             self._standing.book.remove(leaf, self._charge(record.asked))
             self._standing.book.add(leaf, self._charge(asked))
+        if self._budgets is not None and asked != record.asked:
+            self._budgets.widen(record, width, model, _held(record))
+        self._spotting.hold(record.job, _milli_more(record, width))
 
-    def _fits(self, record: JobRecord, asked: tuple[Asked, ...]) -> bool:
-        """Whether the queue of a running job may take what `asked` is more than what it is charged for."""
+    def _fits(self, record: JobRecord, asked: tuple[Asked, ...], width: int, model: str) -> bool:
+        """Whether a running job may have what `asked` is more than what it is charged for."""
+        if self._budgets is not None and not self._budgets.may_widen(record, width, model, _held(record)):
+            return False
+        if not self._spotting.has_room(record.job, _milli_more(record, width)):
+            return False
         if self._standing is None:
             return True
         before = dict(self._charge(record.asked))
@@ -200,6 +253,17 @@ class Growth:
         assert self._standing is not None
         tree, rates = self._standing.tree, self._standing.settings.rates
         return charge_of(tree, amounts_of(asked, tree, rates, self._standing.names))
+
+
+def _held(record: JobRecord) -> JobRecord | None:
+    """The job of `record` at the width it is charged for; None: it holds nothing."""
+    return as_charged(record, record.asked) if record.asked else None
+
+
+def _milli_more(record: JobRecord, width: int) -> int:
+    """Milli-cards that it holds more at `width` than it does."""
+    held = _held(record)
+    return asked_milli(at_width(record, width).job) - (0 if held is None else asked_milli(held.job))
 
 
 def asked_for(world: Frozen, job: Job, placements: Sequence[Placement]) -> tuple[Asked, ...]:
@@ -215,6 +279,12 @@ def _models(world: Frozen, placements: Sequence[Placement]) -> tuple[CardModel |
         cards = world.kinds[node.kind].cards
         found.append(cards[node.index_of[placement.cards[0]]] if placement.cards else None)
     return tuple(found)
+
+
+def _model_of(models: Sequence[CardModel | None]) -> str:
+    """The name of the only one; "" where there are others, or none."""
+    names = {"" if model is None else model.name for model in models}
+    return names.pop() if len(names) == 1 else ""
 
 
 def _up_to(job: Job, widest: int) -> Job:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from aliquot.core.again import Again
-from aliquot.core.charging import Flavour, narrowed
+from aliquot.core.charging import Flavour
 from aliquot.core.closing import Closing
 from aliquot.core.grants import Seat
 from aliquot.core.growing import Growth
@@ -59,11 +59,11 @@ class Pass:
         self._closing = Closing(self._desk, now)
         self._shifting = Shifting(self._desk, self._mover, self._closing, now, self._is_stopped)
         standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
-        self._growth = Growth(world, standing)
+        self._spotting = Spotting(world, settings.spot_cap, now)
+        self._growth = Growth(world, standing, self._spotting, self._turns.budgets)
         self._restarts = Restarts(self._desk, self._keeper, self._closing, now, self._growth)
         self._searches = Searches(self._desk, standing, now)
         self._joining = Joining(self._desk, now)
-        self._spotting = Spotting(world, settings.spot_cap, now)
         search = self._searches
         turns = (self._desk, self._keeper, self._turns, now)
         self._hopeless = hopeless(*turns, search.concern, search.is_settled, explained)
@@ -131,6 +131,7 @@ class Pass:
         self._note_wake(self._joining.again_ms(self._steps))
         self._note_wake(self._searches.wake_ms())
         self._note_wake(self._spotting.again_ms)
+        self._note_wake(self._growth.again_ms)
         self._note_wake(rested_ms(self._world, self._settings.elastic, self._now))
 
     def _judge_idle(self) -> None:
@@ -163,7 +164,7 @@ class Pass:
 
     def _try(self, record: JobRecord, flavours: Sequence[Flavour]) -> None:
         # 4. placed whole
-        ways = [(one, self._growth.within(narrowed(record.job, one.model))) for one in flavours]
+        ways = [(one, self._growth.within(record, one.model)) for one in flavours]
         (_, job), *others = ways
         if self._closing.is_total(record):
             self._blocked(record, job)
@@ -232,10 +233,11 @@ class Pass:
     def _begin(self, record: JobRecord, flavour: Flavour, place: Place, seats: Sequence[Seat]) -> None:
         self._steps.append(place)
         self._mover.count_placed()
-        self._turns.admit(record, self._growth.exact(record.job, flavour, place.placements))
+        started, exact = self._growth.exact(record, flavour, place.placements)
+        self._turns.admit(started, exact)
         if self._settings.backfill is not None or not self._keeper.is_empty:
             self._keeper.note_started(record, seats)
-        self._spotting.start(record.job)
+        self._spotting.start(started.job)
         if record.job.array is not None:
             name = record.job.array.name
             self._arrays[name] = self._arrays.get(name, 0) + 1
@@ -256,21 +258,24 @@ class Pass:
         self._steps.extend(steps)
         self._bar(step.job for step in steps if isinstance(step, Resize))
         places = [step.placements for step in steps if isinstance(step, Place | Reserve)]
-        exact = self._growth.exact(record.job, flavour, places[0])
+        started, exact = self._growth.exact(record, flavour, places[0])
         starts = any(isinstance(step, Place) for step in steps)
-        (self._turns.admit if starts else self._turns.promise)(record, exact)
+        (self._turns.admit if starts else self._turns.promise)(started, exact)
+        self._spotting.start(started.job)
         return True
 
     def _start_late(self, record: JobRecord) -> Step | None:
         """Place a job that had its turn already, now that others are narrower."""
         flavour = self._turns.flavour(record)
-        if isinstance(flavour, Lack):
+        if isinstance(flavour, Lack) or self._spotting.hold_back(record.job) is not None:
             return None
-        seated = seat_late(self._desk, self._growth.within(narrowed(record.job, flavour.model)))
+        seated = seat_late(self._desk, self._growth.within(record, flavour.model))
         if seated is None:
             return None
         place = place_of(self._desk, record, seated)
-        self._turns.charge(record, self._growth.exact(record.job, flavour, place.placements))
+        started, exact = self._growth.exact(record, flavour, place.placements)
+        self._turns.charge(started, exact)
+        self._spotting.start(started.job)
         return place
 
     def _is_stopped(self, job: JobId) -> bool:

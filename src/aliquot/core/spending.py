@@ -6,7 +6,8 @@ moment of the present one. Amounts are what was asked, never what is held, in mi
 in money is decided where prices are known (`budget`).
 
 Beside the use stands what is to be expected of those who run: the sum of their ends, as far as their owners
-have said how long they run.
+have said how long they run. An elastic job is over sooner the wider it is; whenever its width changes it is
+expected to run its whole length anew, as after a restart.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import immutables
+from msgspec.structs import replace
 
 from aliquot.core.lengths import told
 from aliquot.core.months import DAY_MS, begin_of, month_of
 from aliquot.core.records import Asked, JobRecord, Spent
+from aliquot.core.tide import asked_milli
 
 Book = immutables.Map[tuple[str, str], Spent]
 
@@ -40,7 +43,7 @@ class Spending:
         self._shift(record, asked, since, at, -1)
 
     def _shift(self, record: JobRecord, asked: tuple[Asked, ...], since: int, at: int, sign: int) -> None:
-        length = due_length(record, told(record.job))
+        length = due_length(record, told(as_charged(record, asked).job))
         for part in asked:
             key = (record.job.queue, part.model)
             old = self.book.get(key)
@@ -53,6 +56,30 @@ class Spending:
             month = month_at(now)[0]
             new = Spent(month, used_by(before, now), before.milli + milli, now, known, ends)
             self.book = self.book.set(key, new)
+
+
+def at_width(record: JobRecord, width: int) -> JobRecord:
+    """An elastic job as one that has this width for good; any other as it is.
+
+    What its owner says is meant for its first width: 8 h are 2 h where it is four times as fast. A limit, and
+    what jobs like it ran at whatever width they had, count as they are.
+    """
+    job = record.job
+    if job.elastic is None:
+        return record
+    told_ms, first, speed = job.estimate_ms, job.elastic.speeds_milli[0], job.elastic.speed(width)
+    estimate = None if told_ms is None else -(-told_ms * first // speed)
+    return replace(record, job=replace(job.sized(width), elastic=None, estimate_ms=estimate))
+
+
+def as_charged(record: JobRecord, asked: tuple[Asked, ...]) -> JobRecord:
+    """`at_width` of the width for which it is charged `asked`; of its first where that does not tell."""
+    elastic = record.job.elastic
+    if elastic is None:
+        return record
+    milli = sum(part.milli for part in asked)
+    alike = (width for width in elastic.widths if asked_milli(record.job.sized(width)) == milli)
+    return at_width(record, next(alike, elastic.widths[0]))
 
 
 def due_length(record: JobRecord, length: int | None) -> int | None:

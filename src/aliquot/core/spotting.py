@@ -1,17 +1,19 @@
 """How many cards spot work may hold: those that other work is not expected to want within the horizon.
 
-Only starts are capped. Where the forecast rises above what spot work holds already, nobody is stopped for
-that: who needs the room stops as many as it needs, by the rules of preemption.
+Starts are capped, and growth. Where the forecast rises above what spot work holds already, nobody is stopped
+for that: who needs the room stops as many as it needs, by the rules of preemption.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
+from aliquot.core.charging import at_least
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.records import Frozen, NodeRecord
 from aliquot.core.settings import SpotCap
+from aliquot.core.spending import as_charged
 from aliquot.core.steps import Gate, SpotRoom, Wait
 from aliquot.core.tide import BIN_MS, asked_milli, high_tide
 from aliquot.core.units import FULL
@@ -26,20 +28,41 @@ class Spotting:
         self._refused = False
 
     def hold_back(self, job: Job) -> Wait | None:
-        """The wait of a spot job that finds no room in what spot work may hold; None where it may start."""
-        if self._rules is None or not job.spot:
+        """The wait of a spot job that finds no room in what spot work may hold; None where it may start.
+
+        An elastic one needs it for its narrowest width.
+        """
+        if self._rules is None or not job.spot or self.has_room(job, asked_milli(at_least(job))):
             return None
-        if self._room is None:
-            self._room = self._look(self._rules)
-        if self._room.held_milli + asked_milli(job) <= self._room.most_milli:
-            return None
-        self._refused = True
         return Wait(job.id, Gate.SPOT, room=self._room)
 
+    def has_room(self, job: Job, milli: int) -> bool:
+        """Whether `job` may hold so many milli-cards more."""
+        if self._rules is None or not job.spot or milli <= 0:
+            return True
+        if self._room is None:
+            self._room = self._look(self._rules)
+        fits = self._room.held_milli + milli <= self._room.most_milli
+        self._refused |= not fits
+        return fits
+
     def start(self, job: Job) -> None:
-        """`job` starts."""
-        if self._room is not None and job.spot:
-            self._room = replace(self._room, held_milli=self._room.held_milli + asked_milli(job))
+        """`job` starts, as wide as it is."""
+        self.hold(job, asked_milli(job))
+
+    def hold(self, job: Job, milli: int) -> None:
+        """`job` holds so many milli-cards more from now on; less where that is below 0."""
+        if self._rules is not None and job.spot:
+            room = self._look(self._rules) if self._room is None else self._room
+            self._room = replace(room, held_milli=room.held_milli + milli)
+
+    def mark(self) -> SpotRoom | None:
+        """A point to roll back to."""
+        return self._room
+
+    def rollback(self, mark: SpotRoom | None) -> None:
+        """Undo everything since `mark`."""
+        self._room = mark
 
     def _look(self, rules: SpotCap) -> SpotRoom:
         world = self._world
@@ -61,4 +84,6 @@ def _usable_milli(record: NodeRecord) -> int:
 
 def _held_milli(world: Frozen, job: JobId) -> int:
     record = world.jobs[job]
-    return asked_milli(record.job) if record.job.spot else 0
+    if not record.job.spot:
+        return 0
+    return asked_milli(as_charged(record, record.asked).job)
