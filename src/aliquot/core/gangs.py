@@ -20,9 +20,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from aliquot.core.balance import spread_slices
+from aliquot.core.grants import Seat
 from aliquot.core.jobs import Job, Request
 from aliquot.core.placement.cells import I32, I64
 from aliquot.core.siting import Desk, Seated
+from aliquot.core.spreading import Kin
 from aliquot.core.wishes import LEVELS, Level, Wish, levels_from
 
 MOST_TRIES: Final = 256
@@ -91,17 +93,25 @@ def roomiest(
         yield _both(split.rows[at], rows)
 
 
-def seat_next(desk: Desk, job: Job, rows: Sequence[int]) -> Seated | None:
-    """A seat for the next member of a job without groups, of which the first are on `rows`, by its wish."""
-    request, wish = job.members[len(rows)], job.wish
+def seat_next(desk: Desk, job: Job, seats: Sequence[Seat]) -> Seated | None:
+    """A seat for the next member of a job without groups, of which the first have `seats`.
+
+    By its wish; else apart from the others, and from its copies, where it is to be spread.
+    """
+    request, wish, rows = job.members[len(seats)], job.wish, [seat.row for seat in seats]
     if wish is None:
-        return desk.seat(request)
+        return desk.seat_apart(request, kin_of(desk, job, seats)) if job.spread else desk.seat(request)
     among: I32 | None = None
     if wish.required is not None:
         among = _around(desk, wish.required, rows[0])
     if wish.balanced is not None and len(rows) % wish.slice:
         among = _both(_around(desk, wish.balanced, rows[-1]), among)
     return desk.seat(request) if among is None else desk.seat_within(request, among)
+
+
+def kin_of(desk: Desk, job: Job, seats: Sequence[Seat]) -> Kin:
+    """What more members of `job`, which has `seats`, are kept apart from."""
+    return Kin(tuple(seats), desk.copies_of(job.replica_of) if job.replica_of else ())
 
 
 def largest_first(members: tuple[Request, ...]) -> list[int]:

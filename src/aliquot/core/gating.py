@@ -39,11 +39,12 @@ def with_own_gate(wait: Wait, record: JobRecord, turns: Turns) -> Wait:
     return replace(wait, gate=Gate.BORROWING) if wait.lack.borrows else wait
 
 
-def as_borrower(wait: Wait, record: JobRecord, turns: Turns) -> Wait | None:
+def as_borrower(wait: Wait, record: JobRecord, turns: Turns | None) -> Wait | None:
     """The wait of a job told to wait for room that would have to borrow, where nothing is left to lend.
 
     To a plan that is a matter of room: whoever frees machines frees quota as well. To its owner it is the
-    gate BORROWING, with what is asked and what is left. `turns`: as nobody has had one yet.
+    gate BORROWING, with what is asked and what is left. `turns`: as nobody has had one yet; None: only room
+    is looked at.
     """
     lack = turns.lack_of_loan(record) if isinstance(turns, TreeTurns) else None
     return None if lack is None else replace(wait, gate=Gate.BORROWING, lack=lack)

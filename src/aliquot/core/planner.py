@@ -59,24 +59,21 @@ def explain_wait(
 
     Without `now` only room is looked at; with it also what the queue, other jobs and time have to say.
     """
-    record = world.jobs[job_id]
-    said = None
+    record, said, turns = world.jobs[job_id], None, None
     if now is not None:
         held = hold_back(record, world, now)
         if held is not None:
             return _as_wait(held)
         made = plan(world, settings, now, memo, explained=job_id)
-        said = _said_of(job_id, made)
+        said, turns = _said_of(job_id, made), memo.standing.turns(world, settings, now)
         if said is not None and said.gate is Gate.ORDER:
-            return _behind(world, record, memo.standing.turns(world, settings, now), now)
+            return _behind(world, record, turns, now)
         if said is not None and said.gate is Gate.RELEASE and not said.others:
             return replace(said, others=_ending_for(world, job_id))
         if said is not None and said.gate is not Gate.FIT:
-            return with_own_gate(said, record, memo.standing.turns(world, settings, now))
-        if said is None:
-            unasked = _without_turn(world, record, made, memo.standing.turns(world, settings, now), now)
-            if unasked is not None:
-                return unasked
+            return with_own_gate(said, record, turns)
+        if said is None and (unasked := _without_turn(world, record, made, turns, now)) is not None:
+            return unasked
     desk = Desk(world, settings, memo)
     job = record.job
     mark = desk.mark()
@@ -91,10 +88,8 @@ def explain_wait(
         if releasing := find_releasing(desk, job, largest_first(job.members)):
             return Wait(job_id, Gate.RELEASE, reasons, others=releasing)
         full = said or Wait(job_id, Gate.FIT)
-        borrower = (
-            None if now is None else as_borrower(full, record, memo.standing.turns(world, settings, now))
-        )
-        return borrower or replace(full, gate=gate, reasons=reasons, short=short)
+        loan = as_borrower(full, record, turns)
+        return loan or replace(full, gate=gate, reasons=reasons, short=short)
     desk.rollback(mark)
     near = wait_for_nearness(desk, job, None if said is None else said.until_ms)
     if near is not None:

@@ -1,7 +1,8 @@
 """At which narrower widths a running job could go on, and what each of them would leave free.
 
 An elastic job has the widths it names; a gang that was written with a minimum can do without its last
-members. A job of one member keeps the best linked of its cards, on its node. It answers and changes nothing.
+members, or where it is to be spread without those that are crowded most. A job of one member keeps the best
+linked of its cards, on its node. It answers and changes nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from aliquot.core.gangs import kin_of
 from aliquot.core.grants import Grant, GrantState, Seat
 from aliquot.core.growing import asked_for
 from aliquot.core.jobs import Job
@@ -18,6 +20,8 @@ from aliquot.core.pace import width_of, widths_of
 from aliquot.core.records import JobRecord
 from aliquot.core.room.lodgers import Level
 from aliquot.core.siting import Desk
+from aliquot.core.spreading import keep_order
+from aliquot.core.wishes import Level as Nearness
 
 MOST_LEVELS: Final = 8
 """Numbers of members a gang is looked at with; between the widest and its minimum some are left out then."""
@@ -43,6 +47,23 @@ def levels_of(desk: Desk, record: JobRecord, grants: Sequence[Grant]) -> tuple[L
     return _by_members(desk, job, grants, widths)
 
 
+def staying(desk: Desk, job: Job, grants: Sequence[Grant], width: int) -> list[Grant]:
+    """The `width` members that stay where a gang gives up the others, in their order.
+
+    The first; of one that is to be spread, and whose members are alike, those that are balanced best.
+    """
+    order = _keep_order(desk, job, grants)
+    return [grants[at] for at in sorted(order[:width])]
+
+
+def _keep_order(desk: Desk, job: Job, grants: Sequence[Grant]) -> list[int]:
+    """Numbers of `grants`, those that stay longest first."""
+    seats = [grant.seat for grant in grants if grant.seat is not None]
+    if not job.spread or job.is_sited or len(set(job.members)) > 1 or len(seats) < len(grants):
+        return list(range(len(grants)))
+    return keep_order(desk.split(Nearness.RACK), kin_of(desk, job, seats))
+
+
 def _narrower(job: Job, members: int, now: int) -> list[int]:
     """Falling from below the width `now`."""
     widths = [width for width in reversed(widths_of(job, members)) if width < now]
@@ -53,12 +74,13 @@ def _narrower(job: Job, members: int, now: int) -> list[int]:
 
 
 def _by_members(desk: Desk, job: Job, grants: Sequence[Grant], widths: Sequence[int]) -> tuple[Level, ...]:
-    levels, before = [], len(grants)
+    order, levels, before = _keep_order(desk, job, grants), list[Level](), len(grants)
     for width in widths:
-        freed = tuple(grant.seat for grant in grants[width:before] if grant.seat is not None)
-        left = tuple(grant.placement for grant in grants[:width])
-        seats = [grant.seat for grant in grants[:width] if grant.seat is not None]
-        levels.append(Level(width, freed, tuple(seats), asked_for(desk.world, job, left), left))
+        kept = [grants[at] for at in sorted(order[:width])]
+        freed = tuple(seat for at in order[width:before] if (seat := grants[at].seat) is not None)
+        left = tuple(grant.placement for grant in kept)
+        seats = tuple(grant.seat for grant in kept if grant.seat is not None)
+        levels.append(Level(width, freed, seats, asked_for(desk.world, job, left), left))
         before = width
     return tuple(levels)
 

@@ -1,5 +1,7 @@
 """Where the next of several that share no fate goes: to the rack, then the node, that holds fewest of them.
 
+Where some of them leave, they leave the rack, then the node, then the card that holds most.
+
 This goes before the pool's own policy, which chooses among what is left. A node whose rack is not known is a
 rack by itself. Rounds are balanced as long as there is room: 8 over three racks of two nodes make 3, 3 and 2,
 and on a node 2 at most.
@@ -43,6 +45,26 @@ def cards_held(row: int, seats: Sequence[Seat]) -> Counter[int]:
     return Counter(card for seat in seats if seat.row == row for card in bits(seat.mask))
 
 
+def keep_order(racks: Split, kin: Kin) -> list[int]:
+    """Numbers of the own seats of `kin`, those that stay longest first: however many stay, they are balanced.
+
+    The next to leave is on the rack, and of these on the node and the card, with most of its own, then most
+    copies (among which its own may be); of several alike the last.
+    """
+    home, own = _homes(racks), {id(seat) for seat in kin.own}
+    places = [_places(seat, home) for seat in kin.own]
+    mine = Counter(place for each in places for place in each)
+    copies = (seat for seat in kin.copies if id(seat) not in own)
+    others = Counter(place for seat in copies for place in _places(seat, home))
+    staying, leaving = list(range(len(places))), list[int]()
+    while staying:
+        last = max(staying, key=lambda at: ([(mine[place], others[place]) for place in places[at]], at))
+        staying.remove(last)
+        leaving.append(last)
+        mine.subtract(places[last])
+    return leaving[::-1]
+
+
 def copies_standing(world: Frozen) -> dict[str, tuple[Seat, ...]]:
     """Seats of the copies that are to be kept apart, by what they are copies of; not of those being ended."""
     found: dict[str, list[Seat]] = {}
@@ -52,6 +74,12 @@ def copies_standing(world: Frozen) -> dict[str, tuple[Seat, ...]]:
             seats = [each.seat for each in grants if each.state is not GrantState.TERMINATING]
             found.setdefault(job.replica_of, []).extend(seat for seat in seats if seat is not None)
     return {of: tuple(seats) for of, seats in found.items()}
+
+
+def _places(seat: Seat, home: I64) -> tuple[tuple[int, ...], ...]:
+    """The rack of `seat`, its node, and of its cards the first: of one length where they are of one kind."""
+    first = (seat.mask & -seat.mask).bit_length()
+    return (int(home[seat.row]),), (seat.row, -1), (seat.row, first, -1)
 
 
 def _homes(racks: Split) -> I64:

@@ -3,8 +3,8 @@
 A job starts with the widest width that has room now and uses its cards well enough at the present load
 (`room.serial_parallel`). Once all turns are given, what is left and what elastic jobs hold is shared out anew
 (`room.elastic`): whoever keeps its width keeps its cards, a change costs its pause and is made seldom, and
-what is kept for others is not touched. A gang grows and shrinks by members, a job of one member on its node;
-where that node has no room for more, nothing changes.
+what is kept for others is not touched. A gang grows and shrinks by members, one that is to be spread where
+fewest and most of them are; a job of one member on its node, and not where that has no room for more.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from aliquot.core.room.elastic import ElasticJob, share_cards
 from aliquot.core.room.serial_parallel import Width, choose_width
 from aliquot.core.seating import seat_all
 from aliquot.core.settings import ElasticRules
+from aliquot.core.shrinking import staying
 from aliquot.core.siting import Desk, Seated
 from aliquot.core.steps import Place, Resize, Step
 
@@ -255,12 +256,13 @@ def _idle(desk: Desk) -> int:
 
 
 def _shrink(desk: Desk, job: _Stretchable, width: int) -> Resize:
-    """Give back the last members, or the cards that leave the best linked set."""
+    """Give back members as `shrinking` has it, or the cards that leave the best linked set."""
     if len(job.record.job.members) > 1:
-        for grant in job.grants[width:]:
-            assert grant.seat is not None
-            desk.release(grant.seat)
-        return _resize(desk, job, [grant.seat for grant in job.grants[:width] if grant.seat is not None])
+        kept = staying(desk, job.record.job, job.grants, width)
+        for grant in job.grants:
+            if grant.seat is not None and grant not in kept:
+                desk.release(grant.seat)
+        return _resize(desk, job, [grant.seat for grant in kept if grant.seat is not None])
     (grant,) = job.grants
     assert grant.seat is not None
     seat = _part(desk, job.record.job.sized(width), grant.seat, grant.seat.mask)
@@ -290,11 +292,13 @@ def _grow(desk: Desk, job: _Stretchable, width: int) -> Resize | None:
         mark = desk.mark()
         seats = [grant.seat for grant in job.grants if grant.seat is not None]
         for _ in range(job.width, width):
-            more = seat_next(desk, job.record.job, [seat.row for seat in seats])
+            more = seat_next(desk, job.record.job, seats)
             if more is None:
                 desk.rollback(mark)
                 return None
             seats.append(more.seat)
+        if job.record.job.spread and job.record.job.replica_of:
+            desk.note_copies(job.record.job.replica_of, seats[job.width :])
         return _resize(desk, job, seats)
     (grant,) = job.grants
     assert grant.seat is not None
