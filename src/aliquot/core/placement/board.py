@@ -57,11 +57,6 @@ class Board:
         """The log position after the last change."""
         return self._base + self._end
 
-    @property
-    def base(self) -> int:
-        """The oldest log position still listed."""
-        return self._base
-
     def sync(self, view: View) -> None:
         """Bring every row up to date with `view`."""
         chunks = view.chunks

@@ -183,12 +183,8 @@ class Placer:
         fits = np.isfinite(column.scores.loss[:used]) & (self.board.cells.host[:used] >= shape.host)
         return [int(row) for row in np.flatnonzero(fits)]
 
-    def value_of_row(self, row: int) -> float:
-        """GPU milli of future demand the row can still pack; 0 for policies without such a value."""
-        return float(self.values(np.array([row], np.int32))[0])
-
     def values(self, rows: I32) -> F64:
-        """[rows] as `value_of_row`."""
+        """[rows] GPU milli of future demand each can still pack; 0 for policies without such a value."""
         self._begin()
         if isinstance(self.policy, ValuePolicy):
             return self.policy.values(rows)

@@ -6,12 +6,12 @@ status decides; an unreadable one is unknown, which blocks nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from aliquot.core.errors import SpecError
 from aliquot.core.topology.sheet import read_sheet
-from aliquot.core.topology.wiring import MAX_CARDS, Wiring
+from aliquot.core.topology.wiring import MAX_CARDS
 
 MEANING: Final = {
     "X": "itself",
@@ -51,25 +51,3 @@ def parse_peers(text: str) -> PeerAccess:
         )
     lost = ("U",) * len(sheet.columns)
     return PeerAccess(sheet.columns, tuple(rows.get(name, lost) for name in sheet.columns))
-
-
-def block_peers(wiring: Wiring, access: PeerAccess) -> Wiring:
-    """The same wiring, knowing which cards may not reach each other directly.
-
-    A pair is blocked where either way is refused. Raises SpecError for a matrix of another number of cards.
-    """
-    if len(access.cards) != wiring.n:
-        raise SpecError(
-            f"peer access of {len(access.cards)} cards for a machine of {wiring.n}",
-            field="topology",
-            value=len(access.cards),
-            hint="both matrices from the same machine",
-        )
-    cards = range(wiring.n)
-    return replace(
-        wiring,
-        blocked=tuple(
-            sum(1 << b for b in cards if access.allowed(a, b) is False or access.allowed(b, a) is False)
-            for a in cards
-        ),
-    )
