@@ -51,11 +51,11 @@ def keep_order(racks: Split, kin: Kin) -> list[int]:
     The next to leave is on the rack, and of these on the node and the card, with most of its own, then most
     copies (among which its own may be); of several alike the last.
     """
-    home, own = _homes(racks), {id(seat) for seat in kin.own}
+    home = _homes(racks)
     places = [_places(seat, home) for seat in kin.own]
     mine = Counter(place for each in places for place in each)
-    copies = (seat for seat in kin.copies if id(seat) not in own)
-    others = Counter(place for seat in copies for place in _places(seat, home))
+    copies = Counter(kin.copies) - Counter(kin.own)
+    others = Counter(place for seat in copies.elements() for place in _places(seat, home))
     staying, leaving = list(range(len(places))), list[int]()
     while staying:
         last = max(staying, key=lambda at: ([(mine[place], others[place]) for place in places[at]], at))
