@@ -57,7 +57,7 @@ class Pass:
         self._keeper = Keeper(self._desk, now)
         self._again = again(self._desk, self._keeper, self._turns, explained)
         self._closing = Closing(self._desk, now)
-        self._shifting = Shifting(self._desk, self._mover, self._closing, now, self._is_stopped)
+        self._shifting = Shifting(self._desk, self._mover, self._closing, now)
         standing = self._turns.standing if isinstance(self._turns, TreeTurns) else None
         self._spotting = Spotting(world, settings.spot_cap, now)
         self._growth = Growth(world, standing, self._spotting, self._turns.budgets)
@@ -99,6 +99,7 @@ class Pass:
                 self._claim(record)
             else:
                 self._turn(record)
+        self._turns.restore()  # the line is kept from pass to pass, and should not hold on to this one
         self._closing.shut_all()
         self._steps.extend(self._keeper.lapsed())
         self._judge_idle()
@@ -202,7 +203,7 @@ class Pass:
         seated = seat_all(self._desk, job, explained=record.job.id == self._explained)
         if seated is not None:
             return seated
-        shifted = self._shifting.seats(record, job) if moves else None
+        shifted = self._shifting.seats(record, job, self._is_stopped) if moves else None
         if shifted is not None:
             self._bar(move.job for move in shifted.moves)
             self._steps.extend(shifted.moves)

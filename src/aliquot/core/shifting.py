@@ -26,19 +26,16 @@ class Shifted(NamedTuple):
 
 
 class Shifting:
-    """Of one pass. Jobs that are `is_fixed` stay where they are."""
+    """Of one pass."""
 
-    def __init__(
-        self, desk: Desk, mover: Mover, closing: Closing, now: int, is_fixed: Callable[[JobId], bool]
-    ) -> None:
-        self._desk, self._mover, self._closing = desk, mover, closing
-        self._now, self._is_fixed = now, is_fixed
+    def __init__(self, desk: Desk, mover: Mover, closing: Closing, now: int) -> None:
+        self._desk, self._mover, self._closing, self._now = desk, mover, closing, now
         self._gathered = 0
 
-    def seats(self, record: JobRecord, job: Job) -> Shifted | None:
+    def seats(self, record: JobRecord, job: Job, is_fixed: Callable[[JobId], bool]) -> Shifted | None:
         """Seats for `job`, which is that of `record` on cards it may be charged for.
 
-        Nobody is moved to where a window closes.
+        Jobs that are `is_fixed` stay where they are, and nobody is moved to where a window closes.
         """
         settings = self._desk.settings
         if not settings.rescue.share and settings.defrag is None:
@@ -50,7 +47,7 @@ class Shifting:
         if rescued is not None:
             move, seat = rescued
             return Shifted([seat], (move,), gives_back=True)
-        gathered = gather(self._desk, record, self._now, self._gathered, self._is_fixed)
+        gathered = gather(self._desk, record, self._now, self._gathered, is_fixed)
         if gathered is not None:
             self._gathered += len(gathered.moves)
             return Shifted(gathered.seats, gathered.moves, gives_back=False)

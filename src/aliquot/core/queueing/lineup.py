@@ -80,7 +80,7 @@ class Lineup:
     def begin(self, book: Book, now: int, levels: Sequence[int] | None = None) -> None:
         """Start a pass. Admissions are added to `book`; `levels` is past usage per node (None: as before)."""
         self._book = book
-        self._dropped.clear()
+        self.restore()
         for leaf in self._moved:
             self._queues[leaf].rewind()
         self._stale |= self._moved
@@ -135,6 +135,7 @@ class Lineup:
     def restore(self) -> None:
         """Nobody is dropped any more; who was passed over already stays so."""
         self._dropped.clear()
+        self._may_pass = _always
 
     def admit(self, waiting: Waiting) -> None:
         """It starts: its queue is charged, and the next of its queue comes forward."""

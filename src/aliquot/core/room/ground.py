@@ -229,7 +229,7 @@ class Ground:
         many = LONG_WAY if wish.linked or self.tenants.has_parts else 1
         self.effort.spend(1 + CANDIDATE * many * int(self.tenants.roll.count[row]))
         if self._quick is not None and not wish.linked:
-            known = self._quick.clear(row, wish, members)
+            known = self._quick.clear(self, row, wish, members)
             if known is not None:
                 return self._clearance(row, wish, members, *known)
         room, lack = self.room(row), lacking(self.room(row), wish, members)

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 class Quick:
-    """One ground's."""
+    """One ground's. It does not hold the ground: the two would live on until garbage is looked for."""
 
     def __init__(self, ground: Ground, rank: I64, right_of: I64) -> None:
         tenants = ground.tenants
-        self._ground = ground
         self._lines = tenants.roll
         self._open = rank >= 0
         claim = ground.claim
@@ -50,9 +49,14 @@ class Quick:
         """A tenant is not to be had any more, or is again."""
         self._open[at] = is_open
 
-    def clear(self, row: int, wish: Wish, members: int) -> tuple[tuple[int, ...], bool] | None:
-        """(victims, none where no set will do; whether a bound was reached); None: nothing is known."""
-        ground, claim = self._ground, self._ground.claim
+    def clear(
+        self, ground: Ground, row: int, wish: Wish, members: int
+    ) -> tuple[tuple[int, ...], bool] | None:
+        """(victims, none where no set will do; whether a bound was reached); None: nothing is known.
+
+        `ground` is the one it was made for, as it is now.
+        """
+        claim = ground.claim
         if claim is not None and claim.book.version != self._version:
             self._total, self._version = claim.book.columns(), claim.book.version
         room, left = ground.bare(row)
