@@ -24,6 +24,8 @@ from tests.support.worlds import WorldBuilder
 ONE = a_request(8)
 IN_A_RACK = Wish(required=Level.RACK)
 BEST_FIT = settings()
+TWICE = [(name, [ONE] * 2, None, IN_A_RACK) for name in ("a", "b")]
+AT_ONCE = "It needs 2 groups, each inside one rack: all 2 racks have room for 1 at once"
 
 
 def racks(*sizes: int, cards: int = 8) -> WorldBuilder:
@@ -326,11 +328,46 @@ class TestReasons:
             in (self.told(site)[1][0])
         )
 
-    def test_each_alone_and_not_both(self) -> None:
-        parts = [("a", [ONE] * 2, None, IN_A_RACK), ("b", [ONE] * 2, None, IN_A_RACK)]
-        members, groups = gang_of(parts)
-        gate, lines = self.told(racks(3, 1).submit("gang", members, groups=groups))
-        assert (gate, "not for all at once" in lines[0]) == (Gate.TOPOLOGY, True)
+    def test_groups_of_which_the_racks_hold_only_one_even_when_empty_never_start(self) -> None:
+        members, groups = gang_of(TWICE)
+        told = self.told(racks(3, 1).submit("gang", members, groups=groups))
+        assert told == (Gate.NEVER, [f"{AT_ONCE}, and for 1 with nothing else on them."])
+
+    @pytest.mark.parametrize(
+        ("taken", "gate", "line"),
+        [
+            pytest.param(0, Gate.TOPOLOGY, f"{AT_ONCE}.", id="enough is free, in two racks of three and one"),
+            pytest.param(1, Gate.GANG, "It needs 4 members at once; 3 would find room now.", id="too little"),
+        ],
+    )
+    def test_where_others_are_in_the_way_it_is_nearness_only_if_enough_is_free(
+        self, taken: int, gate: Gate, line: str
+    ) -> None:
+        members, groups = gang_of(TWICE)
+        site, full = racks(3, 2), ["r1-0", "r0-0"][: taken + 1]
+        for name in full:
+            site.submit(f"on-{name}", ONE)
+            site.granted(f"on-{name}", a_placement(a_node(name, rack=name[:2]), range(8)))
+        assert self.told(site.submit("gang", members, groups=groups)) == (gate, [line])
+
+    @pytest.mark.parametrize(
+        ("second", "gate"), [(3, Gate.NEVER), pytest.param(4, None, id="a block that holds both")]
+    )
+    def test_each_wish_alone_and_not_both(self, second: int, gate: Gate | None) -> None:
+        """Two of four members inside one rack, all inside one block; of one block every node is a rack."""
+        site = WorldBuilder()
+        for number in range(4):
+            site.node(a_node(f"r{number}", rack=f"r{number}", block="apart"))
+        for number in range(second):
+            site.node(a_node(f"s{number}", rack="s", block="one"))
+        members, groups = gang_of([("a", [ONE] * 2, None, IN_A_RACK), ("b", [ONE] * 2, None, None)])
+        site.submit("gang", members, groups=groups, wish=Wish(required=Level.BLOCK))
+        if gate is None:
+            assert len(nodes_of(planned(site, BEST_FIT))["gang"]) == 4
+        else:
+            held = "there is room for each of its wishes alone, but not for all at once"
+            line = f"It needs 4 members inside one block: {held}, even with nothing else there."
+            assert self.told(site) == (gate, [line])
 
     def test_members_that_differ_are_counted_together(self) -> None:
         big, small = a_request(6), a_request(4)

@@ -272,7 +272,9 @@ class Near(msgspec.Struct, frozen=True):
     """`need` members of `group` (empty: of the job) have to be inside one domain of `level`, of `domains`.
 
     The best has room for `best` now, for `most` with nothing else on it. With a `slice`, slices of so many
-    members are counted, over all domains. `best` is None where each wish of the job could be kept alone.
+    members are counted, over all domains; with `groups`, as many groups as `need`, each inside one domain, of
+    which all domains have room for `best` and `most` at once. `best` is None where each wish of the job could
+    be kept alone.
     """
 
     level: Level
@@ -282,6 +284,7 @@ class Near(msgspec.Struct, frozen=True):
     most: int | None
     group: str = ""
     slice: int = 0
+    groups: bool = False
 
 
 class SpotRoom(msgspec.Struct, frozen=True):

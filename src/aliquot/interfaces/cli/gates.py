@@ -172,16 +172,22 @@ def _near(near: Near) -> str:
     of = f" of group {near.group}" if near.group else ""
     if not near.domains:
         return f"It needs its members{of} inside one {level}, and no node says which {level} it is in."
-    if near.slice:
-        what = f"{near.need} slices of {near.slice} members{of}, each inside one {level}"
-        held = f"all {near.domains} {level}s have room for {near.best}"
-    else:
-        what = f"{near.need} members{of} inside one {level}"
-        held = f"the best of {near.domains} {level}s has room for {near.best}"
+    counted = bool(near.slice) or near.groups
+    what, held = (
+        f"{near.need} members{of} inside one {level}",
+        f"the best of {near.domains} {level}s has room",
+    )
+    if counted:
+        each = "groups" if near.groups else f"slices of {near.slice} members{of}"
+        what = f"{near.need} {each}, each inside one {level}"
+        held = f"all {near.domains} {level}s have room" if near.domains > 1 else f"the only {level} has room"
     if near.best is None:
-        return f"It needs {what}: there is room for each of its wishes alone, but not for all at once."
+        ever = "" if near.most is None else ", even with nothing else there"
+        return f"It needs {what}: there is room for each of its wishes alone, but not for all at once{ever}."
+    held = f"{held} for {near.best}{' at once' if near.groups else ''}"
     if near.most is not None and near.most < near.need:
-        held += f", and for {near.most} with nothing else on it"
+        them = "them" if counted and near.domains > 1 else "it"
+        held += f", and for {near.most} with nothing else on {them}"
     return f"It needs {what}: {held}."
 
 
