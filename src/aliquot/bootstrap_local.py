@@ -51,9 +51,9 @@ from aliquot.engines.local.compiled import find_supervisor
 from aliquot.engines.local.confining import Grounds, read_grounds
 from aliquot.engines.local.errors import JournalFullError, JournalReadOnlyError
 from aliquot.engines.local.journal import SqliteJournal
-from aliquot.engines.local.launcher import Launcher, Places
+from aliquot.engines.local.launcher import Launcher
 from aliquot.engines.local.payload import Ending, Payload, encode_endings
-from aliquot.engines.local.places import leave_runtime, make_runtime, site_name
+from aliquot.engines.local.places import Places, leave_runtime, make_runtime, site_name
 from aliquot.interfaces.api.server import serve
 from aliquot.interfaces.cli.quick import SOCKET_VARIABLE
 from aliquot.reporting import CHANNEL

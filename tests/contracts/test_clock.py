@@ -12,7 +12,8 @@ import pytest
 from aliquot.core.forecast import Forecast
 from aliquot.engines.local.clock import LocalClock
 from aliquot.engines.local.cluster import LocalCluster
-from aliquot.engines.local.launcher import Launcher, Places
+from aliquot.engines.local.launcher import Launcher
+from aliquot.engines.local.places import Places
 from aliquot.engines.sim.cluster import SimCluster
 from aliquot.ports import Clock
 from tests.support.build import a_job, a_node, a_scenario, an_offer

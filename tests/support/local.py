@@ -42,7 +42,7 @@ from aliquot.engines.local.cluster import LocalCluster
 from aliquot.engines.local.compiled import find_supervisor
 from aliquot.engines.local.folders import Folder
 from aliquot.engines.local.journal import SqliteJournal
-from aliquot.engines.local.launcher import Launcher, Places
+from aliquot.engines.local.launcher import Launcher
 from aliquot.engines.local.leftovers import find_leftovers, find_supervisors
 from aliquot.engines.local.orders import mark_of
 from aliquot.engines.local.payload import (
@@ -54,6 +54,7 @@ from aliquot.engines.local.payload import (
     encode_endings,
     encode_payload,
 )
+from aliquot.engines.local.places import Places
 from tests.support.build import a_job, a_node
 from tests.support.first_fit import first_fit
 from tests.support.invariants import broken_rules

@@ -75,13 +75,11 @@ class LiveService:
         shutil.rmtree(self.folder)
         shutil.rmtree(runtime, ignore_errors=True)
 
-    def start(self) -> Self:
+    def start(self, stdout: int = subprocess.PIPE, stderr: int = subprocess.STDOUT) -> Self:
         """A service, once it answers."""
         words = [sys.executable, "-m", "aliquot", "up", *self.options, "--state", str(self.state)]
         variables = environment() | self.variables
-        self.process = subprocess.Popen(
-            words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        self.process = subprocess.Popen(words, env=variables, stdout=stdout, stderr=stderr, text=True)
         wait_for(self._answers, "the service to answer")
         return self
 

@@ -17,8 +17,9 @@ from aliquot.core.ids import JobId
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.engines.local.clock import LocalClock
 from aliquot.engines.local.cluster import LocalCluster
-from aliquot.engines.local.launcher import Launcher, Places
+from aliquot.engines.local.launcher import Launcher
 from aliquot.engines.local.leftovers import find_supervisors
+from aliquot.engines.local.places import Places
 from tests.contracts.test_cluster import (
     JOBS,
     NODES,

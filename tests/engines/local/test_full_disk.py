@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -88,6 +89,58 @@ def test_a_reserve_is_held_only_where_as_much_stays_free(tmp_path: Path) -> None
         (disk / "ballast").unlink()
         assert reserve.keep()
         assert Reserve(disk / "file").is_held
+
+
+QUOTA: Final = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static int is_used_up(int fd) {
+    char name[64], path[PATH_MAX] = "", reserve[PATH_MAX];
+    const char *folder = getenv("QUOTA_OF");
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    if (!folder || readlink(name, path, sizeof path - 1) < 0) return 0;
+    if (strncmp(path, folder, strlen(folder))) return 0;
+    snprintf(reserve, sizeof reserve, "%s/journal.db.reserve", folder);
+    snprintf(path, sizeof path, "%s/used-up", folder);
+    return access(path, F_OK) == 0 && access(reserve, F_OK) == 0;
+}
+#define REAL(name) __typeof__(&name) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+ssize_t pwrite64(int fd, const void *from, size_t size, off64_t at) {
+    REAL(pwrite64);
+    return is_used_up(fd) ? (errno = EDQUOT, -1) : real(fd, from, size, at);
+}
+int posix_fallocate64(int fd, off64_t at, off64_t size) {
+    REAL(posix_fallocate64);
+    return is_used_up(fd) ? EDQUOT : real(fd, at, size);
+}
+int posix_fallocate(int fd, off_t at, off_t size) { return posix_fallocate64(fd, at, size); }
+"""
+"""A folder whose quota is used up while a file is there, but for what the reserve in it takes up."""
+
+
+def test_a_quota_that_is_used_up_is_a_full_disk_and_stops_no_service(tmp_path: Path) -> None:
+    shim = str(tmp_path / "quota.so")
+    command = ["cc", "-shared", "-fPIC", "-o", shim, "-xc", "-", "-ldl"]
+    subprocess.run(command, input=QUOTA, text=True, check=True)
+    service = LiveService(LD_PRELOAD=shim)
+    service.variables["QUOTA_OF"] = str(service.state)
+    with service:
+        running = service.submit("sleep 100")
+        wait_for(partial(is_in, service, running, "running"), "it to run")
+        (service.state / "used-up").touch()
+        for _ in range(2):
+            with pytest.raises(UnavailableError, match="the disk is full, or the quota on it"):
+                service.submit("true")
+        service.client.cancel(running)
+        wait_for(partial(is_in, service, running, "cancelled"), "it to be over")
+        (service.state / "used-up").unlink()
+        assert service.client.wait(service.submit("true")).job.phase in {"succeeded", "pending"}
 
 
 def is_in(service: LiveService, job: str, phase: str) -> bool:

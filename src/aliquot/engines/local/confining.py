@@ -6,7 +6,7 @@ Only what this host can enforce is asked for; what it cannot was said when the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId
 from aliquot.core.units import format_memory
-from aliquot.engines.local.payload import Limits
+from aliquot.engines.local.payload import Limits, Payload
 
 
 class Grounds(NamedTuple):
@@ -64,6 +64,16 @@ def confine(
         others = sorted(path for card, path in grounds.devices.items() if card not in placement.cards)
         limits = replace(limits, denied_devices=tuple(others))
     return limits
+
+
+def lapses_of(
+    payload: Payload, placements: Sequence[Placement], grounds: Grounds, missing: Mapping[str, str] | None
+) -> list[str]:
+    """`find_lapses` of every member of a job; no placements: it is not placed yet."""
+    found = []
+    for member, placement in enumerate(placements or (None,)):
+        found += find_lapses(payload.limits_of(member), placement, grounds, missing)
+    return found
 
 
 def find_lapses(

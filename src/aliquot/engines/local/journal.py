@@ -116,7 +116,8 @@ class SqliteJournal:
             self._is_low = not self._reserve.keep()
         if not self._is_low:
             return ""
-        return f"{self.path}: the disk is full; what ends jobs is recorded still, new ones once there is room"
+        what = "the disk is full, or the quota on it"
+        return f"{self.path}: {what}; what ends jobs is recorded still, new ones once there is room"
 
     # --- events ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import os
 import select
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from aliquot.core.events import Ended, Event, Outcome, StartRefused
 from aliquot.core.grants import Placement
@@ -20,31 +20,22 @@ from aliquot.core.lifecycle import HOLDING, Phase
 from aliquot.core.steps import Start
 from aliquot.core.world import World
 from aliquot.engines.local.attempts import GANG, Attempt
-from aliquot.engines.local.cgroups import Cgroups
-from aliquot.engines.local.confining import Grounds, confine, find_lapses
+from aliquot.engines.local.cgroups import Cgroups, Group
+from aliquot.engines.local.confining import Grounds, confine, lapses_of
 from aliquot.engines.local.folders import Folder, all_folders, folders_of, group_name, quoted
 from aliquot.engines.local.lateness import Lateness, since_boot
-from aliquot.engines.local.members import Life, Member, end_strays
+from aliquot.engines.local.members import Life, Member
 from aliquot.engines.local.nursery import News, Nursery, await_end
 from aliquot.engines.local.orders import environment, spec_of
 from aliquot.engines.local.payload import Ending, Payload
+from aliquot.engines.local.places import Places
 from aliquot.engines.local.ports import free_port
+from aliquot.engines.local.strays import Strays
 
 TICK_MS: Final = 20
 Keep = Callable[[JobId, int, Sequence[Ending | None]], None]
 Refusal = Callable[[Collection[CardId], Collection[CardId]], str]
 Exports = Callable[[GrantId, Placement, Payload], Sequence[tuple[str, str]]]
-
-
-class Places(NamedTuple):
-    """Where things are: the supervisor's program, the attempts' folders, and output not named by the job.
-
-    `state` holds nothing that outlives the boot: on a memory file system starting a job costs a fraction.
-    """
-
-    program: Path
-    state: Path
-    output: Path
 
 
 class Launcher:
@@ -76,6 +67,8 @@ class Launcher:
         self._done: dict[JobId, int] = {}
         self._ticking: dict[JobId, None] = {}
         self._lateness = Lateness()
+        self.strays = Strays(places.state, self._group)
+        self._owed: set[JobId] = set()  # jobs whose Start comes again
         self._told: list[Event] = []
         self._over: list[Folder] = []  # told to be over
         self._droppable: list[Folder] = []  # and recorded
@@ -113,6 +106,7 @@ class Launcher:
         While an earlier attempt of the job is not over, it is ended, and this one has to be asked for again.
         """
         job, number, placements = step.job, step.attempt, step.placements
+        self._owed.discard(job)
         live = self._live.get(job)
         if live is not None and live.number != number:
             live.stop("superseded")
@@ -192,7 +186,6 @@ class Launcher:
         """After a restart: find every attempt that should live, and end those nobody knows of."""
         await_end(self.places.state)
         self._left = {folder.at for folder in all_folders(self.places.state)}
-        starting: set[JobId] = set()
         for job, record in sorted(world.jobs.items()):
             if record.phase not in HOLDING:
                 continue
@@ -202,14 +195,13 @@ class Launcher:
             attempt.losses, attempt.reason = record.losses, "cancelled" if record.cancelled else ""
             if record.phase is Phase.STARTING and all(member.life is Life.NEW for member in attempt.members):
                 del self._live[job]  # its Start is still owed and comes again
-                starting.add(job)
+                self._owed.add(job)
                 continue
             for member in attempt.members:
                 if member.life is Life.NEW:
                     member.bury()  # it never will begin: of a gang, the others have been told where to meet
             self._settle(attempt)
-        known = set(self.living().items()) | {folder.held[:2] for folder in self._over}  # on record or soon
-        end_strays(self.places.state, known, starting, self.say)
+        self._look_for_strays()
 
     # --- news ------------------------------------------------------------------------------------------
 
@@ -222,8 +214,9 @@ class Launcher:
             self._drop(folder)
         self.flush()
         self._poll(0)
-        told, self._told = self._told, []
-        self._droppable, self._over = self._over, []
+        if self.strays.is_due(since_boot()):
+            self._look_for_strays()
+        told, self._told, self._droppable, self._over = self._told, [], self._over, []
         return told
 
     def wait(self, timeout_ms: int | None) -> None:
@@ -243,11 +236,9 @@ class Launcher:
         """
         if (payload := self._payload_of(job)) is None:
             return ()
-        missing, attempt = None if self.cgroups is None else self.cgroups.missing, self._live.get(job)
-        found = [] if attempt is None else list(attempt.lapses)
-        for member, placement in enumerate(placements or (None,)):
-            found += find_lapses(payload.limits_of(member), placement, self.grounds, missing)
-        return tuple(dict.fromkeys(found))
+        missing = None if self.cgroups is None else self.cgroups.missing
+        own = [] if (attempt := self._live.get(job)) is None else attempt.lapses
+        return tuple(dict.fromkeys(own + lapses_of(payload, placements, self.grounds, missing)))
 
     def output_of(self, held: GrantId) -> Path:
         """Where the member's output goes unless its payload says so."""
@@ -272,8 +263,17 @@ class Launcher:
         return attempt
 
     def _member(self, held: GrantId) -> Member:
-        group = None if self.cgroups is None else self.cgroups.find(group_name(held))
-        return Member(Folder(self.places.state, held), group)
+        return Member(Folder(self.places.state, held), self._group(held))
+
+    def _group(self, held: GrantId) -> Group | None:
+        return None if self.cgroups is None else self.cgroups.find(group_name(held))
+
+    def _look_for_strays(self) -> None:
+        """Known are attempts that are not over, or were until a moment ago."""
+        living = {member.folder.at for attempt in self._live.values() for member in attempt.members}
+        known = living | {folder.at for folder in (*self._over, *self._droppable)}
+        for said in self.strays.look(known, self._owed, since_boot()):
+            self.say(said)
 
     def _launch(self, member: Member, attempt: Attempt, payload: Payload, held: Sequence[Placement]) -> None:
         """Raises OSError with nothing started."""
@@ -334,7 +334,7 @@ class Launcher:
         wait = timeout_ms
         if self._ticking:
             wait = TICK_MS if wait is None else min(wait, TICK_MS)
-        wait = self._lateness.wait(wait)
+        wait = self.strays.wait(self._lateness.wait(wait), since_boot())
         for fd, _ in self._epoll.poll(None if wait is None else max(0, wait) / 1000):
             nursery = self._nursery
             if fd == self._bell:

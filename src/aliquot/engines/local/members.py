@@ -6,18 +6,13 @@ that comes back looks again and knows as much.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-from collections.abc import Callable, Container
 from enum import Enum
-from pathlib import Path
 from typing import Final
 
-from aliquot.core.ids import JobId
 from aliquot.engines.local.cgroups import Group
-from aliquot.engines.local.folders import Folder, all_folders, clear_gone
-from aliquot.engines.local.leftovers import find_leftovers, find_supervisors, kill_leftovers
+from aliquot.engines.local.folders import Folder
+from aliquot.engines.local.leftovers import find_leftovers, kill_leftovers
 from aliquot.engines.local.orders import mark_of
 from aliquot.engines.local.payload import Ending
 
@@ -198,28 +193,3 @@ class Member:
             self.folder.remark("memory-limit")
             self.ending = self.folder.ending()
         self.group.remove()
-
-
-def end_strays(
-    state: Path,
-    known: Container[tuple[JobId, int]],
-    starting: Container[JobId],
-    say: Callable[[str], object],
-) -> None:
-    """End what runs below `state` and is none of the attempts `known`, and take away what is left of others.
-
-    By its supervisor, which takes all of it along. Jobs that are `starting` may have begun to.
-    """
-    for folder in find_supervisors(state):
-        job, number, _ = folder.held
-        if (job, number) in known:
-            continue
-        say(f"{job} attempt {number}: runs, but is not on record; it is ended")
-        if not folder.command("kill unknown") and (pid := folder.holder()) is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-    for folder in all_folders(state):
-        job, number, _ = folder.held
-        if (job, number) not in known and job not in starting and folder.make_void():
-            folder.drop()
-    clear_gone(state)

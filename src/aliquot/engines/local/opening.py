@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,6 +15,10 @@ from aliquot.engines.local.reserve import Reserve
 from aliquot.engines.local.salvage import find_unreadable
 
 _FULL: Final = {sqlite3.SQLITE_FULL}
+_UNWRITTEN: Final = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_SHMSIZE}
+"""What SQLite makes of a quota that is used up, among other things: it knows full disks only."""
+
+_PROBE: Final = 1 << 20  # bytes; about what a large commit takes
 _READ_ONLY: Final = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
 
 
@@ -64,15 +70,33 @@ def make_folder(folder: Path) -> None:
 
 def error_of(path: Path, error: sqlite3.Error) -> JournalError:
     """Our error for SQLite's; a plain JournalError where the disk's state is no longer certain."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in _FULL:
-        return JournalFullError(f"{path}: the disk is full; nothing was recorded, free some space")
+    extended = getattr(error, "sqlite_errorcode", 0)
+    code = extended & 0xFF
+    if code in _FULL or (extended in _UNWRITTEN and lacks_room(path)):
+        return JournalFullError(
+            f"{path}: the disk is full, or the quota on it; nothing was recorded, free some space"
+        )
     if code in _READ_ONLY:
         return JournalReadOnlyError(f"{path} may not be written ({error})")
     return JournalError(
         f"{path}: {error}; the journal is closed until the service is restarted, since what is on"
         " the disk is no longer certain"
     )
+
+
+def lacks_room(path: Path) -> bool:
+    """Whether a file beside `path` could not grow now, for want of room or of quota."""
+    probe = path.with_name(path.name + ".probe")
+    try:
+        handle = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(handle, 0, _PROBE)
+        finally:
+            os.close(handle)
+            probe.unlink()
+    except OSError as error:
+        return error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return False
 
 
 def _connect(path: Path, *, durable: bool) -> sqlite3.Connection:

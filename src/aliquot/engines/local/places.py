@@ -7,13 +7,24 @@ import hashlib
 import os
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from aliquot.engines.local.folders import boot_id
 from aliquot.engines.local.nursery import LOCK, await_end
 
 NOTE: Final = "runtime"  # in the state: of which boot, and where
 MEMORY: Final = (Path("/run"), Path("/dev/shm"))  # a folder there is taken only if it is ours
+
+
+class Places(NamedTuple):
+    """Where things are: the supervisor's program, the attempts' folders, and output not named by the job.
+
+    `state` holds nothing that outlives the boot: on a memory file system starting a job costs a fraction.
+    """
+
+    program: Path
+    state: Path
+    output: Path
 
 
 def site_name(state: Path) -> str:

@@ -56,7 +56,9 @@ def add_up(app: typer.Typer, live: Callable[[], Live]) -> None:
         The documents of FILE... are read again on SIGHUP. Without any it goes by what it last went by.
         """
         from aliquot.control.live import ServeAsk
+        from aliquot.interfaces.cli.unread import never_wait
 
+        never_wait()
         documents = (*(files or ()), *(config or ()))
         ask = ServeAsk(simulate, state, socket, policy, watch, tolerance, documents, accept_loss)
         live().serve(ask, _say_ready)
