@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aliquot.control.never import Nevers, find_never
-from aliquot.control.views import Never
 from aliquot.core.jobs import Elastic, Link, Request
 from aliquot.core.memo import Memo
 from aliquot.core.planner import explain_wait
 from aliquot.core.queues import CARDS, Queue, Quota
 from aliquot.core.settings import Settings
-from aliquot.core.steps import Gate
+from aliquot.core.steps import Gate, Never
 from aliquot.core.wishes import Level, Wish
 from aliquot.interfaces.cli.gates import never_line
 from tests.support.build import H100, L40S, a_node, a_request

@@ -14,11 +14,11 @@ from aliquot.control.explaining import explain_live
 from aliquot.control.loop import Loop
 from aliquot.control.never import Nevers
 from aliquot.control.parts import Parts
-from aliquot.control.views import LiveExplanation, Never
+from aliquot.control.views import LiveExplanation
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
 from aliquot.core.lifecycle import Phase
-from aliquot.core.steps import Gate, Place
+from aliquot.core.steps import Gate, Never, Place
 
 _OF_ROOM: Final = frozenset(
     {Gate.ORDER, Gate.RESERVATION, Gate.FIT, Gate.GANG, Gate.TOPOLOGY, Gate.FRAGMENTATION}

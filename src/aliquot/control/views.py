@@ -15,7 +15,7 @@ from aliquot.control.end_views import GivenUp
 from aliquot.core.promise import Crowding, Promise
 from aliquot.core.queueing.outlook import Expected
 from aliquot.core.queueing.overcommit import Overcommit
-from aliquot.core.steps import Lack, Near, Place, Wait
+from aliquot.core.steps import Never, Place, Wait
 from aliquot.core.windows import Window
 
 WARN_BEFORE: Final = "30s"
@@ -44,24 +44,6 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warn_before: str = msgspec.field(default=WARN_BEFORE, name="warnBefore")
     retries: int = 0
     key: str = ""  # of the caller's choice: what he submits again under the same key is the same job
-
-
-class Never(msgspec.Struct, frozen=True):
-    """Why a job can't start on what is here now, however long it waits. It is kept: that may change.
-
-    `need` is asked for, `most` the most there is. `lacks`: model (of those that are `wanted`; there are
-    `have`), cards of one node, "all cards" of the site, memory of a card, cpu (thousandths of a core) or host
-    (MiB) of a node, links between cards, "together" (each is there, but not on one node), members "near" each
-    other (`near`), or quota (`lack`).
-    """
-
-    lacks: str
-    need: int | None = None
-    most: int | None = None
-    wanted: tuple[str, ...] = ()
-    have: tuple[str, ...] = ()
-    lack: Lack | None = None
-    near: Near | None = None
 
 
 class Accepted(msgspec.Struct, frozen=True):

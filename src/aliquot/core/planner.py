@@ -21,11 +21,13 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from aliquot.core.budget import has_stops
+from aliquot.core.charging import at_least
 from aliquot.core.gating import as_borrower, find_releasing, look_closer, with_own_gate
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job, Request
 from aliquot.core.memo import Memo
-from aliquot.core.nearness import find_never_near, wait_for_nearness
+from aliquot.core.nearness import wait_for_nearness
+from aliquot.core.never import find_never
 from aliquot.core.passing import Pass
 from aliquot.core.readiness import hold_back
 from aliquot.core.records import Frozen, JobRecord
@@ -75,16 +77,14 @@ def explain_wait(
         if said is None and (unasked := _without_turn(world, record, made, turns, now)) is not None:
             return unasked
     desk = Desk(world, settings, memo)
-    job = record.job
+    job = at_least(record.job)
     mark = desk.mark()
     seated, missing, reasons = _seat_all_that_fit(desk, job)
     if missing is not None:
-        if desk.never(missing) or _outgrows(desk, job):
-            return Wait(job_id, Gate.NEVER, reasons)
         gate, short = look_closer(desk, job, missing, seated, reasons)
         desk.rollback(mark)
-        if (never := find_never_near(desk, job)) is not None:
-            return Wait(job_id, Gate.NEVER, reasons, near=never)
+        if (never := find_never(desk, record.job)) is not None:
+            return Wait(job_id, Gate.NEVER, reasons, near=never.near)
         if releasing := find_releasing(desk, job, largest_first(job.members)):
             return Wait(job_id, Gate.RELEASE, reasons, others=releasing)
         full = said or Wait(job_id, Gate.FIT)
@@ -156,10 +156,3 @@ def _as_wait(held: Wait | Withdraw) -> Wait:
     if isinstance(held, Withdraw):
         return Wait(held.job, Gate.DEPENDENCY, others=held.others)
     return held
-
-
-def _outgrows(desk: Desk, job: Job) -> bool:
-    """Whether the members together ask for more whole cards than the site has for any of them."""
-    whole = [request for request in job.members if request.whole]
-    asked = sum(request.cards for request in whole)
-    return asked > max((desk.cards_for(request) for request in whole), default=asked)

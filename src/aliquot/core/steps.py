@@ -287,6 +287,24 @@ class Near(msgspec.Struct, frozen=True):
     groups: bool = False
 
 
+class Never(msgspec.Struct, frozen=True):
+    """Why a job can't start on what is here now, however long it waits. It is kept: that may change.
+
+    `need` is asked for, `most` the most there is. `lacks`: model (of those that are `wanted`; there are
+    `have`), cards of one node, "all cards" of the site, memory of a card, cpu (thousandths of a core) or host
+    (MiB) of a node, links between cards, "together" (each is there, but not on one node), members "near" each
+    other (`near`), or quota (`lack`).
+    """
+
+    lacks: str
+    need: int | None = None
+    most: int | None = None
+    wanted: tuple[str, ...] = ()
+    have: tuple[str, ...] = ()
+    lack: Lack | None = None
+    near: Near | None = None
+
+
 class SpotRoom(msgspec.Struct, frozen=True):
     """Spot work may hold `most_milli` of `capacity_milli` cards for `horizon_ms`, and holds `held_milli`."""
 

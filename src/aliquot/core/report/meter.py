@@ -73,7 +73,7 @@ class Meter:
         self._scatter = Scatter(self.machines, self.sums)
         self._offers: dict[JobId, Offer] = {offer.job.id: offer for offer in scenario.offers}
         self.claims = Claims(settings, (offer.job.queue for offer in scenario.offers), self.start)
-        self._fitting = Fitting()
+        self._fitting = Fitting(settings)
         self._inversions = Inversions()
         self._contention = Contention(self.sums.up_milli, self.start)
         self._most_waiting = 0

@@ -23,12 +23,12 @@ from aliquot.control.views import (
     JobDetail,
     JobSummary,
     LiveExplanation,
-    Never,
     QueueView,
     Site,
     Submission,
 )
 from aliquot.core.errors import AliquotError
+from aliquot.core.steps import Never
 from aliquot.interfaces.api.bell import Bell
 from aliquot.interfaces.api.output import Chunk, read_chunk
 

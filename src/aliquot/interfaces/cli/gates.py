@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from aliquot.control.views import Never
 from aliquot.core.months import format_day, format_moment, is_dated
 from aliquot.core.queues import Measure, show_amount
 from aliquot.core.steps import (
@@ -14,6 +13,7 @@ from aliquot.core.steps import (
     Gate,
     Lack,
     Near,
+    Never,
     Place,
     Reserve,
     Resize,
