@@ -229,6 +229,56 @@ def test_counts_are_as_good_as_the_plan_only_where_all_is_even() -> None:
     assert quick.starts[JobId("a")].method is Method.COUNTS
 
 
+def array_site(width: int, *minutes: int | None) -> WorldBuilder:
+    """One of three cards is never given back, one is in an hour; an array waits, and one job behind it."""
+    site = WorldBuilder().node("n", 3).submit("ever").submit("busy", estimate_ms=60 * MINUTE)
+    carried_out(site)
+    site.started("ever").started("busy").submit("first", estimate_ms=20 * MINUTE)
+    carried_out(site)
+    site.started("first")
+    for at, length in enumerate(minutes):
+        how = {"estimate_ms": None if length is None else length * MINUTE}
+        site.submit(f"a{at}", array=Array("a", len(minutes), width), **how)
+    return site.submit("last", estimate_ms=MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("width", "minutes", "expected"),
+    [
+        pytest.param(1, (30, 40, 50), {"a0": 20, "a1": 50, "a2": 90, "last": 60}, id="one after the other"),
+        pytest.param(2, (30, 40, 50), {"a0": 20, "a1": 50, "a2": 60, "last": 90}, id="as room allows"),
+        pytest.param(1, (30, None, 50), {"a0": 20, "a1": 50, "last": 60}, id="one of them has no known end"),
+        pytest.param(1, (None, 40, 50), {"a0": 20, "last": 60}, id="nor is anything known of those behind"),
+    ],
+)
+def test_of_an_array_no_more_than_its_width_are_predicted_at_once(
+    width: int, minutes: tuple[int | None, ...], expected: dict[str, int]
+) -> None:
+    """By the plan as by counts; what is not known is not said."""
+    site = array_site(width, *minutes)
+    wanted = [JobId(name) for name in ("a0", "a1", "a2", "last")]
+    played = play_forward(site.world, PLAIN, site.at, wanted).starts
+    assert {job: guess.at_ms // MINUTE for job, guess in played.items()} == expected
+    if width == 1:  # a freed card of a wider one goes to the next of the array, whoever stands before it
+        counted = count_forward(site.frozen, PLAIN, site.at, wanted).starts
+        assert {job: guess.at_ms // MINUTE for job, guess in counted.items()} == expected
+
+
+def test_who_follows_one_of_an_array_that_runs_begins_when_that_is_over() -> None:
+    site = WorldBuilder().node("n", 2)
+    for at, length in enumerate((10, 20, 30)):
+        site.submit(f"a{at}", array=Array("a", 3, 1), estimate_ms=length * MINUTE)
+    carried_out(site)
+    site.started("a0").submit("wide", cards=2, estimate_ms=MINUTE)
+    wanted = [JobId(name) for name in ("a1", "a2", "wide")]
+    for found in (play_forward(site.world, PLAIN, 0, wanted), count_forward(site.frozen, PLAIN, 0, wanted)):
+        assert {job: guess.at_ms // MINUTE for job, guess in found.starts.items()} == {
+            "a1": 10,
+            "a2": 30,
+            "wide": 60,
+        }
+
+
 @pytest.mark.parametrize("how", [settings(), settings(discipline=Discipline.STRICT)])
 @FEW
 @given(random=st.randoms(use_true_random=False))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from aliquot.control.chains import chains_of, lasting, outlasting, starts_of
 from aliquot.control.evenness import is_even
 from aliquot.control.futures import EstimateOf, Futures, column, lengths_column, levels_of, play_futures
 from aliquot.control.loop import Loop
@@ -33,6 +34,7 @@ from aliquot.core.room.shadow import FAR, expected_end
 from aliquot.core.running import Running
 from aliquot.core.settings import Backfill, Discipline, Settings
 from aliquot.core.speed import FULL_SPEED
+from aliquot.core.steps import Gate, Wait
 from aliquot.core.workload import Offer, Scenario
 from aliquot.core.world import World
 
@@ -188,8 +190,8 @@ def count_forward(
 ) -> Prediction:
     """By counts of free cards per node: exact where cards are alike and asked for whole, without quotas.
 
-    A shared card counts as taken for good, and who waits for something else than room is left out. Of the
-    budget only `is_spent` counts.
+    A shared card counts as taken for good, and who waits for something else than room, or others of his array
+    (`chains`), is left out. Of the budget only `is_spent` counts.
     """
     from aliquot.core.room import backfill, forward  # kernels: who never counts need not load their compiler
 
@@ -200,20 +202,24 @@ def count_forward(
     widest = int(size.max(initial=0))
     if not jobs or not widest:
         return Prediction({})
-    cards = [_cards(job) for job in jobs]
+    chains, cards = chains_of(world, jobs), [_cards(job) for job in jobs]
+    turns, live = column(chains.turns), sorted(world.grants)
     parts = max(-(-max(cards) // widest), *(len(held) for held in world.grants.values()), 1)
     length_of = length_by(settings)
     told = [length_of(world.jobs[job.id]) for job in jobs]  # the plan reckons with it, whatever is known
     waiting = backfill.Waiting(column(job.submitted_ms for job in jobs), column(cards), lengths_column(told))
+    waiting = backfill.Waiting(*(each[turns] for each in waiting))
     rules = _rules_of(settings)
     asked = column(at for at, job in enumerate(jobs) if job.id in wanted)
+    sought = frozenset(asked.tolist())
+    needed = column(number for number, at in enumerate(chains.turns) if chains.leads_to(at, sought))
     running = _running_cards(world, settings, now, parts, estimate_of)
     starts = []
     for ends, lengths in play_futures(world, now, running.end, jobs, estimate_of, futures):
-        held = running._replace(end=ends)
-        starts.append(
-            forward.foresee(now, size, free, held, waiting, rules, asked, budget.is_spent, lengths)[asked]
-        )
+        held = running._replace(end=outlasting(chains, live, ends, lengths))
+        lasts = lasting(chains, lengths)
+        heads = forward.foresee(now, size, free, held, waiting, rules, needed, budget.is_spent, lasts)
+        starts.append(starts_of(chains, live, ends, lengths, heads)[asked])
         if budget.is_spent():
             break
     found = {}
@@ -234,13 +240,14 @@ def _rules_of(settings: Settings) -> Backfill:
 
 
 def _in_line(world: Frozen, now: int, budget: Budget) -> list[Job] | None:
-    """Who waits for room and nothing else; None where the budget is spent before all are looked at."""
+    """Who waits for room or in an array, and nothing else; None: the budget was spent before all were."""
     jobs: list[Job] = []
     for at, key in enumerate(world.pending[: budget.counted]):
         if at % _BREATH == 0 and budget.is_spent():
             return None
         record = world.jobs[key[3]]
-        if hold_back(record, world, now) is None:
+        held = hold_back(record, world, now)
+        if held is None or (isinstance(held, Wait) and held.gate is Gate.ARRAY):
             jobs.append(record.job)
     return jobs
 
