@@ -7,6 +7,7 @@ cards: nearly so where jobs go in the order they came. If one has no known end, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -26,36 +27,37 @@ class Chains(NamedTuple):
     behind: dict[int, list[int]]  # one that has a turn
     after: dict[JobId, list[int]]  # one that runs
 
-    def leads_to(self, turn: int, asked: Collection[int]) -> bool:
-        """Whether the start of one that has a turn is asked for, or of one behind it."""
-        return turn in asked or any(at in asked for at in self.behind.get(turn, ()))
+    def leading_to(self, asked: Collection[int]) -> list[int]:
+        """The numbers among `turns` of those whose start is asked for, or that of one behind them."""
+        return [
+            number
+            for number, at in enumerate(self.turns)
+            if at in asked or any(behind in asked for behind in self.behind.get(at, ()))
+        ]
 
 
 def chains_of(world: Frozen, jobs: Sequence[Job]) -> Chains:
     """The chains of `jobs`, which wait, in line."""
     limited = {job.array.name: job.array.width for job in jobs if job.array and job.array.width is not None}
     running: dict[str, list[JobId]] = {name: [] for name in limited}
-    for job in sorted(world.grants) if limited else ():
-        array = world.jobs[job].job.array
+    for name in sorted(world.grants) if limited else ():
+        array = world.jobs[name].job.array
         if array is not None and array.name in running:
-            running[array.name].append(job)
-    chains = Chains((), {}, {job: [] for jobs_of in running.values() for job in jobs_of})
-    turns, heads = [], dict[str, list[int]]()
-    seen: dict[str, int] = {}
+            running[array.name].append(name)
+    chains = Chains((), {}, {name: [] for under_way in running.values() for name in under_way})
+    rows = {array: [chains.after[name] for name in under_way] for array, under_way in running.items()}
+    turns, placed = list[int](), Counter[str]()
     for at, job in enumerate(jobs):
-        name = job.array.name if job.array is not None else ""
-        if name not in limited:
+        array_name = "" if job.array is None else job.array.name
+        width = limited.get(array_name)
+        if width is None or len(rows[array_name]) < width:
             turns.append(at)
+            if width is not None:
+                chains.behind[at] = []
+                rows[array_name].append(chains.behind[at])
             continue
-        first, number = heads.setdefault(name, []), seen.get(name, 0)
-        if len(running[name]) + len(first) < limited[name]:
-            first.append(at)
-            turns.append(at)
-            chains.behind[at] = []
-            continue
-        rows = [*(chains.after[each] for each in running[name]), *(chains.behind[each] for each in first)]
-        rows[number % len(rows)].append(at)
-        seen[name] = number + 1
+        rows[array_name][placed[array_name] % len(rows[array_name])].append(at)
+        placed[array_name] += 1
     return chains._replace(turns=tuple(turns))
 
 

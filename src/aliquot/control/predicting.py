@@ -209,16 +209,14 @@ def count_forward(
     told = [length_of(world.jobs[job.id]) for job in jobs]  # the plan reckons with it, whatever is known
     waiting = backfill.Waiting(column(job.submitted_ms for job in jobs), column(cards), lengths_column(told))
     waiting = backfill.Waiting(*(each[turns] for each in waiting))
-    rules = _rules_of(settings)
+    rules, starts = _rules_of(settings), []
     asked = column(at for at, job in enumerate(jobs) if job.id in wanted)
-    sought = frozenset(asked.tolist())
-    needed = column(number for number, at in enumerate(chains.turns) if chains.leads_to(at, sought))
+    needed = column(chains.leading_to(frozenset(asked.tolist())))
     running = _running_cards(world, settings, now, parts, estimate_of)
-    starts = []
     for ends, lengths in play_futures(world, now, running.end, jobs, estimate_of, futures):
         held = running._replace(end=outlasting(chains, live, ends, lengths))
-        lasts = lasting(chains, lengths)
-        heads = forward.foresee(now, size, free, held, waiting, rules, needed, budget.is_spent, lasts)
+        more = (waiting, rules, needed, budget.is_spent, lasting(chains, lengths))
+        heads = forward.foresee(now, size, free, held, *more)
         starts.append(starts_of(chains, live, ends, lengths, heads)[asked])
         if budget.is_spent():
             break
