@@ -17,13 +17,24 @@ from aliquot.control.parts import Parts, Rules, Wanted, settle_nothing
 from aliquot.control.service import Service
 from aliquot.control.views import Caller, Configuration, Exit, Submission
 from aliquot.core.errors import AliquotError
-from aliquot.core.events import Ended, Event, Granted, JobCancelled, JobSubmitted, Outcome, Started
+from aliquot.core.events import (
+    Ended,
+    Event,
+    Granted,
+    JobCancelled,
+    JobSubmitted,
+    Outcome,
+    Started,
+    StartRefused,
+)
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Array
 from aliquot.core.settings import Settings
 from aliquot.core.steps import Kill, Move, Start
 from aliquot.core.windows import Window
 from aliquot.core.world import World
+from aliquot.interfaces.cli.job_rows import job_lines
+from aliquot.interfaces.cli.live_text import explanation_lines
 from tests.support.build import a_job, a_node, node_id
 from tests.support.local import wait_for
 
@@ -42,6 +53,7 @@ class Machine:
         self.told: list[Event] = []
         self.stopped: list[str] = []
         self.attempts: dict[str, int] = {}
+        self.refusal = ""
 
     def tell(self, *events: Event) -> None:
         self.told.extend(events)
@@ -60,7 +72,8 @@ class Machine:
         for step in steps:
             if isinstance(step, Start) and self.attempts.get(step.job) != step.attempt:
                 self.attempts[step.job] = step.attempt
-                self.tell(Started(0, step.job, step.attempt))
+                refused = StartRefused(0, step.job, step.attempt, self.refusal)
+                self.tell(refused if self.refusal else Started(0, step.job, step.attempt))
             elif isinstance(step, Kill):
                 self.tell(Ended(0, step.job, step.attempt, Outcome.FAILED))
 
@@ -201,6 +214,20 @@ def test_whoever_asks_first_sees_the_cards() -> None:
         made = Stage()
         assert len(made.service.cards()) == 2
         made.service.stop()
+
+
+def test_who_was_refused_by_the_host_is_told_why_while_he_waits(stage: Stage) -> None:
+    stage.machine.refusal = "cgroup: No space left on device"
+    job = stage.submit()
+    wait_for(lambda: stage.service.job(ANN, job).attempts, "its refusal", PATIENCE_S)
+    wait_for(lambda: stage.service.job(ANN, job).attempts[-1].outcome == "refused", "its refusal", PATIENCE_S)
+    (row,) = stage.service.jobs()
+    assert (row.phase, row.reason) == ("pending", "refused")
+    said = stage.service.explain(job).result(PATIENCE_S)
+    assert said.refused == "cgroup: No space left on device"
+    line = "  Its last attempt could not be started here: cgroup: No space left on device."
+    assert line in list(explanation_lines(said))
+    assert "refused" in job_lines([row])[1]
 
 
 def test_jobs_run_wait_and_are_over(stage: Stage) -> None:

@@ -23,6 +23,9 @@ UNRUNNABLE: Final = 127
 UNSEEN: Final = "unseen"
 """How a member ended of which nobody knows more than why nothing follows."""
 
+REFUSED: Final = "refused"
+"""How an attempt ended that the host did not begin, and why a job failed for which it never did."""
+
 NAMED: Final = ("cancelled", "preempted", "moved", "resized", "lost")
 """Reasons that are how an attempt ended, whatever its processes made of it."""
 

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from aliquot.control.chronicle import Life
+from aliquot.control.endings import REFUSED
 from aliquot.control.foresight import find_places
 from aliquot.control.looking import Lookout
 from aliquot.control.quotas import overcommits_of
@@ -43,7 +44,6 @@ def explain_live(
     if place is not None:
         place = replace(place, company=company_of(frozen, job.id))
     placed_ms = life.attempts[-1].granted_ms if life.attempts and not waits else None
-    foresight = lookout.foresight
     said = LiveExplanation(
         job=job.id,
         phase=life.phase.value,
@@ -57,7 +57,7 @@ def explain_live(
         is_scored=is_scored,
         waiting=len(frozen.pending),
         queue=job.queue,
-        promise=None if placed_ms is None else foresight.kept(job, placed_ms),
+        promise=None if placed_ms is None else lookout.foresight.kept(job, placed_ms),
     )
     if not waits:
         return said
@@ -69,6 +69,13 @@ def explain_live(
         wait=explain_wait(frozen, settings, job.id, memo, now),
         **stands._asdict(),
         expected=expected,
-        promise=foresight.promise(job, now, expected),
+        promise=lookout.foresight.promise(job, now, expected),
         overcommits=overcommits_of(frozen, settings, job.queue),
+        refused=_refused(life),
     )
+
+
+def _refused(life: Life) -> str:
+    """Why the host did not begin its last attempt; "" where it did."""
+    last = life.attempts[-1] if life.attempts else None
+    return last.text if last is not None and last.outcome == REFUSED else ""

@@ -11,7 +11,7 @@ from typing import Final
 from aliquot.control.arrays import array_of, fold
 from aliquot.control.card_views import CardUse, CardView, Excess, Foreigner, TakenCard
 from aliquot.control.chronicle import Life, held_width
-from aliquot.control.endings import reason_of, status_of
+from aliquot.control.endings import REFUSED, reason_of, status_of
 from aliquot.control.giving_up import reason_given
 from aliquot.control.kept import Kept
 from aliquot.control.looking import Lookout
@@ -56,10 +56,14 @@ def summarise(life: Life, user_name: Callable[[int], str], expected: Expected | 
 
 
 def _reason_of(life: Life) -> str:
-    """Why it failed, or was given up where nobody did that."""
+    """Why it failed, was given up where nobody did that, or had to go back to its queue at the start."""
     if life.phase is Phase.CANCELLED:
         return reason_given(life)
-    return reason_of(life.attempts[-1].exits) if life.attempts and life.phase is Phase.FAILED else ""
+    if not life.attempts:
+        return ""
+    if life.phase is Phase.PENDING:
+        return REFUSED if life.attempts[-1].outcome == REFUSED else ""
+    return reason_of(life.attempts[-1].exits) if life.phase is Phase.FAILED else ""
 
 
 def exit_status(life: Life) -> int | None:

@@ -316,6 +316,7 @@ class LiveExplanation(msgspec.Struct, frozen=True):
     never: Never | None = None  # where it can't start as things are
     taken: tuple[TakenCard, ...] = ()  # while it waits for cards: what of them is taken by no grant
     given_up: GivenUp | None = None  # where it is cancelled: by whom, or why
+    refused: str = ""  # while it waits: why the host did not begin its last attempt
 
 
 class Site(msgspec.Struct, frozen=True):

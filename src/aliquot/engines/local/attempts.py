@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from aliquot.core.events import Ended, Event, Outcome, Started, StartRefused, Stopping
-from aliquot.core.ids import CardId, JobId
+from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.lifecycle import Phase
 from aliquot.engines.local.members import Life, Member
 from aliquot.engines.local.payload import Ending
+from aliquot.engines.local.refusals import REFUSED
 
 GANG: Final = "gang"
 """Why a member is ended that did nothing wrong: another of its gang is over."""
@@ -51,6 +54,8 @@ class Attempt:
         self.late_ms: int | None = None  # from when on it should have been over
         self.cards: frozenset[CardId] = frozenset()
         self.losses = 0  # attempts in a row just before it of which nobody saw how they ended
+        self.node: NodeId | None = None  # where it was told to start
+        self.is_last_refusal = False  # whether nothing follows if this one is refused
         self.port: int | None = None  # on which its members may meet
         self.lapses: list[str] = []  # limits that its cgroups did not take
         self._has_told_start = phase is not Phase.STARTING
@@ -142,7 +147,9 @@ class Attempt:
             refusals = [ending.text for ending in endings if ending is not None and ending.how == "refused"]
             if refusals or all(ending is None for ending in endings):
                 why = refusals[0] if refusals else "its supervisor could not start"
-                return StartRefused(now, self.job, self.number, why)
+                if not self.is_last_refusal:
+                    return StartRefused(now, self.job, self.number, why)
+                return Ended(now, self.job, self.number, Outcome.FAILED)
         outcome = self._outcome()
         return Ended(now, self.job, self.number, outcome, unseen=outcome is Outcome.LOST and self._is_unseen)
 
@@ -150,6 +157,8 @@ class Attempt:
     def endings(self) -> list[Ending | None]:
         """How each member ended; where nothing recorded that and nothing follows, why."""
         found = [member.ending for member in self.members]
+        if not self._has_run and self.is_last_refusal:
+            return [replace(one or Ending("refused"), reason=REFUSED) for one in found]
         if not self._has_run or self._outcome() is not Outcome.FAILED:
             return found
         why = LOST if self.reason in {"", GANG} else self.reason

@@ -30,6 +30,7 @@ from aliquot.engines.local.orders import environment, spec_of
 from aliquot.engines.local.payload import Ending, Payload
 from aliquot.engines.local.places import Places
 from aliquot.engines.local.ports import free_port
+from aliquot.engines.local.refusals import Refusals
 from aliquot.engines.local.strays import Strays
 
 TICK_MS: Final = 20
@@ -66,7 +67,7 @@ class Launcher:
         self._live: dict[JobId, Attempt] = {}
         self._done: dict[JobId, int] = {}
         self._ticking: dict[JobId, None] = {}
-        self._lateness = Lateness()
+        self._lateness, self._refusals = Lateness(), Refusals()
         self.strays = Strays(places.state, self._group)
         self._owed: set[JobId] = set()  # jobs whose Start comes again
         self._told: list[Event] = []
@@ -127,7 +128,8 @@ class Launcher:
             self._told.append(StartRefused(self._now(), job, number, why))
             return
         attempt = self._follow(job, number, len(placements), spared=step.spared)
-        attempt.cards, attempt.losses = cards, step.losses
+        attempt.cards, attempt.losses, attempt.node = cards, step.losses, placements[0].node
+        attempt.is_last_refusal = self._refusals.is_last(job)
         if max(len(placements), payload.members) > 1:
             attempt.port = free_port({other.port for other in self._live.values()}, f"{job} {number}")
         try:
@@ -320,7 +322,7 @@ class Launcher:
             self._done[attempt.job] = attempt.number
             del self._live[attempt.job]
         self._lateness.note(attempt)
-        self._told += told
+        self._told += [*told, *self._refusals.hear(told, attempt.node, self.say)]
         for member in attempt.members:
             self._listen(attempt, member)
         if attempt.needs_ticks:
@@ -353,14 +355,11 @@ class Launcher:
         for attempt, said in self._lateness.late():
             if said:
                 self.say(said)
-                if attempt.is_begun_late and any(member.is_ordered for member in attempt.members):
-                    self._replace_nursery()
+                is_stuck = attempt.is_begun_late and any(member.is_ordered for member in attempt.members)
+                if is_stuck and self._nursery is not None:
+                    self.say("the process that starts supervisors hangs, and is replaced")
+                    self._lose_nursery(self._nursery)
             self._settle(attempt)
-
-    def _replace_nursery(self) -> None:
-        if self._nursery is not None:
-            self.say("the process that starts supervisors hangs, and is replaced")
-            self._lose_nursery(self._nursery)
 
     def _hear_all(self, heard: Sequence[News]) -> None:
         for news in heard:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from aliquot.control.end_views import GivenUp
-from aliquot.control.endings import GANG, UNSEEN, reason_of
+from aliquot.control.endings import GANG, REFUSED, UNSEEN, reason_of
 from aliquot.control.views import AttemptView, Exit, JobDetail
 from aliquot.core.units import format_ms
 
@@ -22,6 +22,7 @@ WHY: Final = {
     "resized": "it goes on at another width",
     "supervisor-stopped": "somebody stopped its supervisor",
     "lost": "its supervisor was killed time after time",
+    REFUSED: "its start was refused here time after time, while others began",
     "superseded": "a later attempt took its place",
 }
 """Why an attempt was ended, by the reason that is on record."""
@@ -67,6 +68,8 @@ def end_line(detail: JobDetail) -> str:
     if reason and job.phase == reason:
         return f"job {job.id} {job.phase}"
     why = f"{reason}, {WHY[reason]}" if reason in WHY else reason or said
+    if reason == REFUSED:
+        why += "".join(f": {text}" for text in dict.fromkeys(_told(exits)))
     return f"job {job.id} {job.phase}{f': {why}' if why else ''}"
 
 

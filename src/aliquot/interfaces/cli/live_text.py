@@ -202,6 +202,8 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
     if said.wait is not None:
         waited = age(said.at_ms - said.submitted_ms)
         yield f"{said.job} has waited {waited} under policy {said.policy}: {GATES[said.wait.gate]}."
+        if said.refused:
+            yield f"  Its last attempt could not be started here: {said.refused}."
         yield from (f"  {line}" for line in _outlook_lines(said))
         if said.never is not None and said.never.lack is None and said.wait.near is None:
             yield f"  {never_line(said.never)}"
