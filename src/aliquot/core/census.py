@@ -100,27 +100,24 @@ class Census:
         world, settings = self._world, self._desk.settings
         tree = None if self._accounts is None else self._accounts.tree
         memo.know(tree, (self._rules, settings.elastic))
-        memo.roll.widen(world.rows)
-        rows_known = max(world.rows, len(memo.residents))  # of an earlier world than the last it was shown
-        memo.records += [None] * (rows_known - len(memo.records))
-        memo.residents += [()] * (rows_known - len(memo.residents))
-        residents = [world.residents.get(row, ()) for row in range(rows_known)]
-        pairs = enumerate(zip(memo.residents, residents, strict=True))
-        rows = [row for row, (was, now) in pairs if was is not now]
+        roster = self._desk.memo.roster
+        roster.follow(self._desk.world)
+        rows = len(roster.residents)
+        memo.roll.widen(rows)
         closed = memo.strained ^ world.strained
         if memo.nodes is not world.nodes:
-            records = [*(world.nodes[node] for node in world.node_at), *[None] * (rows_known - world.rows)]
+            memo.records += [None] * (rows - len(memo.records))
+            records = [*(world.nodes[node] for node in world.node_at), *[None] * (rows - world.rows)]
             known = enumerate(zip(memo.records, records, strict=True))
             closed |= {row for row, (was, new) in known if was is not new}
             memo.records, memo.nodes = [*records], world.nodes
         company = frozenset(world.company)
-        again = {held.job for row in closed for held in (*memo.residents[row], *residents[row])}
+        again = {held.job for row in closed for held in roster.residents[row]}
         again |= memo.company | company
         memo.strained, memo.company = world.strained, company
         for job in again:
             memo.lodgers.pop(job, None)
-        others = sorted(again | set(memo.changing))
-        memo.follow(dict.fromkeys((*rows, *sorted(closed))), residents, others, self._read)
+        memo.follow(roster, sorted(closed), sorted(again | set(memo.changing)), self._read)
 
     def _read(self, job: JobId) -> list[int]:
         """Take `job` in as it is now; the rows where what might be had of it is another than before."""
@@ -147,7 +144,8 @@ class Census:
         memo.lodgers[job] = Lodger(record, grants, _shape(parts))
         if not parts:
             return rows
-        roll.add(job, parts)
+        is_whole = len(parts) == 1 and not parts[0][0].keep
+        roll.add(job, parts, _numbers_of(self._desk, grants, is_whole=is_whole), is_whole=is_whole)
         return [*rows, *(seat.row for one, _ in parts for seat in one.seats)]
 
     def _parts(self, record: JobRecord, grants: tuple[Grant, ...]) -> list[tuple[Tenant, Terms]]:
@@ -265,6 +263,16 @@ def _seats_of(desk: Desk, grants: Iterable[Grant], states: Sequence[GrantState])
         if desk.draft.can_release(grant.seat):
             seats.append(grant.seat)
     return tuple(seats)
+
+
+def _numbers_of(desk: Desk, grants: Iterable[Grant], *, is_whole: bool) -> list[int]:
+    """What the roster has for `grants`; where they are given up whole, for those of `_seats_of`."""
+    number = desk.memo.roster.number
+    return [
+        number(grant.id)
+        for grant in grants
+        if not is_whole or (grant.seat is not None and desk.draft.can_release(grant.seat))
+    ]
 
 
 def _firm_seats(world: Frozen) -> dict[JobId, tuple[Seat, ...]]:

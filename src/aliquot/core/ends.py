@@ -1,29 +1,31 @@
 """Who holds something on each row, and until when, as columns that are kept from plan to plan.
 
-A cache outside the world. A row is read again when its node's record or its list of residents is another
-object: the world makes a new list whenever a grant there changes.
+A cache outside the world, told by the roster which rows and grants to read again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final
 
 import numpy as np
 
 from aliquot.core.columns import DIMS
-from aliquot.core.grants import Grant, Seat
-from aliquot.core.ids import GrantId, JobId
+from aliquot.core.grants import Seat
 from aliquot.core.lengths import LengthOf, length_by
 from aliquot.core.lifecycle import Phase
 from aliquot.core.placement.cells import I32, I64, U32
 from aliquot.core.placement.stays import Stays
-from aliquot.core.records import Frozen, JobRecord, NodeRecord
+from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.room.shadow import FAR
+from aliquot.core.roster import UNSEEN, Roster
 from aliquot.core.settings import Settings
 
-_FIRST_SLOTS = 16
+_FIRST_SLOTS: Final = 16
+_END, _SINCE, _MASK, _VECTOR, _CPU, _HOST = 0, 1, 2, slice(3, 3 + DIMS), 3 + DIMS, 4 + DIMS
+_WIDTH: Final = 5 + DIMS
 AnyColumn = I32 | I64 | U32
+_NOWHERE: Final = (-1,) * _WIDTH  # a grant without a seat: no mask is negative
 
 
 class Stay:
@@ -41,91 +43,82 @@ def stays_on(world: Frozen, row: int, length: LengthOf) -> list[Stay]:
     for held in world.residents.get(row, ()):
         seat = world.grants[held.job][held.member].seat
         if seat is not None:
-            found.append(_stay(world.jobs[held.job], seat, length))
+            found.append(Stay(*_times(world.jobs[held.job], length), seat))
     found.sort(key=lambda stay: stay.end)
     return found
-
-
-class _Known(NamedTuple):
-    """A stay, and what it was read from; None where the grant has no seat."""
-
-    record: JobRecord
-    grants: tuple[Grant, ...]
-    stay: Stay | None
 
 
 class EndsMemo:
     """The stays of all rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, roster: Roster | None = None) -> None:
+        self._roster = roster or Roster()
+        self._seen = UNSEEN
         self._estimates: object = None
-        self._nodes: object = None
-        self._records: list[NodeRecord | None] = []
-        self._residents: list[tuple[GrantId, ...]] = []
-        self._known: list[dict[GrantId, _Known]] = []
+        self._lines: I64 = np.zeros((0, _WIDTH), np.int64)  # [numbers of the roster, columns]
         self._stays = _blank(0, _FIRST_SLOTS)
         self.number: I64 = np.zeros(0, np.int64)  # [rows] another one wherever the row was written anew
         self._written = 0
 
     def of(self, world: Frozen, settings: Settings) -> Stays:
         """Those of `world`, in columns; not to be written."""
+        roster = self._roster
+        roster.follow(world)
         if self._estimates != settings.estimates:
-            self._estimates, self._nodes = settings.estimates, None
-            self._records, self._residents, self._known = [], [], []
-        if len(self._residents) < world.rows:
-            missing = world.rows - len(self._residents)
-            self._records += [None] * missing
-            self._residents += [_NEVER] * missing
-            self._known += [{} for _ in range(missing)]
-            self._make_room(world.rows, self._stays.end.shape[1])
-        length = length_by(settings)
-        same_nodes = self._nodes is world.nodes
-        for row, known in enumerate(self._residents[: world.rows]):
-            now = world.residents.get(row, ())
-            if now is known and (same_nodes or self._records[row] is world.nodes[world.node_at[row]]):
-                continue
-            self._residents[row], self._records[row] = now, world.nodes[world.node_at[row]]
-            self._write(row, self._read(world, row, length))
-        self._nodes = world.nodes
+            self._estimates, self._seen = settings.estimates, UNSEEN
+        if self._seen != roster.reading:
+            self._read(length_by(settings))
+            self._make_room(len(roster.residents), self._stays.end.shape[1])
+            self._write(roster.rows_since(self._seen))
+            self._seen = roster.reading
         return self._stays
 
-    def _read(self, world: Frozen, row: int, length: LengthOf) -> list[Stay]:
-        """As `stays_on`; only those whose job or grants are others than before are read."""
-        before, jobs, grants = self._known[row], world.jobs, world.grants
-        after: dict[GrantId, _Known] = {}
-        for held in self._residents[row]:
-            record, own = jobs[held.job], grants[held.job]
-            known = before.get(held)
-            if known is None or known.record is not record or known.grants is not own:
-                seat = own[held.member].seat
-                known = _Known(record, own, None if seat is None else _stay(record, seat, length))
-            after[held] = known
-        self._known[row] = after
-        found = [known.stay for known in after.values() if known.stay is not None]
-        found.sort(key=lambda stay: stay.end)
-        return found
+    def _read(self, length: LengthOf) -> None:
+        """As `stays_on`, those that are others than before."""
+        roster = self._roster
+        missing = len(roster.held) - len(self._lines)
+        if missing > 0:
+            more: I64 = np.full((max(missing, len(self._lines)), _WIDTH), -1, np.int64)
+            self._lines = np.concatenate((self._lines, more))
+        numbers = roster.grants_since(self._seen)
+        if numbers:
+            self._lines[numbers] = [self._line(at, length) for at in numbers]
 
-    def _write(self, row: int, stays: list[Stay]) -> None:
-        count = len(stays)
-        self._written += 1
-        self.number[row] = self._written
-        if count > self._stays.end.shape[1]:
-            self._make_room(self._stays.used.shape[0], 2 * count)
-        columns = self._stays
-        columns.used[row] = count
-        if not count:
+    def _line(self, at: int, length: LengthOf) -> tuple[int, ...]:
+        known = self._roster.grant(at)
+        seat = None if known is None else known[1].seat
+        if known is None or seat is None:
+            return _NOWHERE
+        return (*_times(known[0], length), seat.mask, *seat.vector, seat.cpu, seat.host)
+
+    def _write(self, rows: list[int]) -> None:
+        """Each of `rows` anew, the first to end first, else in the order of residents."""
+        if not rows:
             return
-        columns.end[row, :count] = [stay.end for stay in stays]
-        columns.since[row, :count] = [stay.since for stay in stays]
-        columns.mask[row, :count] = [stay.seat.mask for stay in stays]
-        columns.vector[row, :count] = [stay.seat.vector for stay in stays]
-        columns.cpu[row, :count] = [stay.seat.cpu for stay in stays]
-        columns.host[row, :count] = [stay.seat.host for stay in stays]
+        place, numbers = self._roster.on(rows)
+        lines = self._lines[numbers]
+        seated = lines[:, _MASK] >= 0
+        place, lines = place[seated], lines[seated]
+        order = np.lexsort((lines[:, _END], place))
+        place, lines = place[order], lines[order]
+        used = np.bincount(place, minlength=len(rows))
+        if used.max() > self._stays.end.shape[1]:
+            self._make_room(len(self.number), 2 * int(used.max()))
+        columns = self._stays
+        columns.used[rows] = used
+        row, slot = np.array(rows)[place], np.arange(len(place)) - (np.cumsum(used) - used)[place]
+        columns.end[row, slot], columns.since[row, slot] = lines[:, _END], lines[:, _SINCE]
+        columns.mask[row, slot], columns.vector[row, slot] = lines[:, _MASK], lines[:, _VECTOR]
+        columns.cpu[row, slot], columns.host[row, slot] = lines[:, _CPU], lines[:, _HOST]
+        self.number[rows] = np.arange(self._written + 1, self._written + 1 + len(rows))
+        self._written += len(rows)
 
     def _make_room(self, rows: int, slots: int) -> None:
         old = self._stays
-        self._stays = _blank(max(rows, old.used.shape[0]), slots)
         known, used = old.end.shape
+        if rows <= known and slots <= used:
+            return
+        self._stays = _blank(max(rows, known), slots)
         self._stays.used[:known] = old.used
         self.number = np.append(self.number, np.zeros(self._stays.used.shape[0] - known, np.int64))
         pairs: Iterable[tuple[AnyColumn, AnyColumn]] = zip(self._stays[1:], old[1:], strict=True)
@@ -133,11 +126,12 @@ class EndsMemo:
             new[:known, :used] = before
 
 
-def _stay(record: JobRecord, seat: Seat, length: LengthOf) -> Stay:
+def _times(record: JobRecord, length: LengthOf) -> tuple[int, int]:
+    """(end, since) of what the job of `record` holds."""
     if record.phase is Phase.STOPPING:
-        return Stay(record.since_ms + record.grace_ms, -1, seat)
+        return record.since_ms + record.grace_ms, -1
     known = length(record)
-    return Stay(FAR if known is None else record.granted_ms + known, record.granted_ms, seat)
+    return (FAR if known is None else record.granted_ms + known), record.granted_ms
 
 
 def _blank(rows: int, slots: int) -> Stays:
@@ -152,6 +146,3 @@ def _blank(rows: int, slots: int) -> Stays:
         blank[2],
         blank[3],
     )
-
-
-_NEVER = (GrantId(JobId(""), -1, -1),)  # a list that no row has

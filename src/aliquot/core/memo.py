@@ -22,6 +22,7 @@ from aliquot.core.placement.rescue import Leaving
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.records import Epoch, Frozen
 from aliquot.core.room.lodgers import LodgersMemo
+from aliquot.core.roster import Roster
 from aliquot.core.settings import Settings
 from aliquot.core.shaping import alternatives, as_whole, hardware_of, shapes_of
 from aliquot.core.speed import SpeedTable
@@ -43,9 +44,10 @@ class Memo:
         self.leaving = Leaving()
         self.standing = StandingMemo()
         self.domains = DomainsMemo()
-        self.ends = EndsMemo()
+        self.roster = Roster()
+        self.ends = EndsMemo(self.roster)
         self.moments = MomentsMemo()
-        self.movables = MovablesMemo()
+        self.movables = MovablesMemo(self.roster)
         self.lodgers = LodgersMemo()
         self._options: dict[Request, tuple[tuple[Request, Shape], ...]] = {}
         self._specs: dict[tuple[object, ...], int] = {}

@@ -1,44 +1,61 @@
 """Which jobs on a row policy may move at all: slices on one card that say so, while they run.
 
-A cache outside the world: a row is read again when its list of residents is another object, which it is
-whenever a grant there changes.
+A cache outside the world, told by the roster which rows and grants to read again.
 """
 
 from __future__ import annotations
 
-from aliquot.core.grants import GrantState, Seat
+from typing import Final
+
+from aliquot.core.grants import Grant, GrantState, Seat
 from aliquot.core.ids import GrantId
 from aliquot.core.jobs import Request
-from aliquot.core.records import Frozen
+from aliquot.core.records import Frozen, JobRecord
+from aliquot.core.roster import UNSEEN, Roster
 
-_STATES = frozenset({GrantState.ASSUMED, GrantState.BOUND, GrantState.RUNNING})
+_STATES: Final = frozenset({GrantState.ASSUMED, GrantState.BOUND, GrantState.RUNNING})
 
-Found = tuple[tuple[GrantId, Request, Seat], ...]
+_One = tuple[GrantId, Request, Seat]
+Found = tuple[_One, ...]
 
 
 class MovablesMemo:
     """Of all rows that were asked for."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[object, Found]] = {}
+    def __init__(self, roster: Roster | None = None) -> None:
+        self._roster = roster or Roster()
+        self._seen = UNSEEN
+        self._each: list[_One | None] = []  # by number of the roster
+        self._known: dict[int, Found] = {}
 
     def on(self, world: Frozen, row: int) -> Found:
         """(grant, what it asked, where it sits) of those on `row`, as they are listed there."""
-        residents = world.residents.get(row, ())
+        self._follow(world)
         known = self._known.get(row)
-        if known is None or known[0] is not residents:
-            known = self._known[row] = (residents, _movable(world, residents))
-        return known[1]
+        if known is None:
+            each = self._each
+            found = (each[at] for at in self._roster.each_on(row))
+            known = self._known[row] = tuple(one for one in found if one is not None)
+        return known
+
+    def _follow(self, world: Frozen) -> None:
+        roster = self._roster
+        roster.follow(world)
+        if self._seen == roster.reading:
+            return
+        self._each += [None] * (len(roster.held) - len(self._each))
+        for at in roster.grants_since(self._seen):
+            grant = roster.grant(at)
+            self._each[at] = None if grant is None else _movable(*grant)
+        for row in roster.rows_since(self._seen):
+            self._known.pop(row, None)
+        self._seen = roster.reading
 
 
-def _movable(world: Frozen, residents: tuple[GrantId, ...]) -> Found:
-    found = []
-    for held in residents:
-        job = world.jobs[held.job].job
-        if not job.movable or len(job.members) != 1 or job.is_sited or job.spread:
-            continue
-        grant = world.grants[held.job][held.member]
-        seat = grant.seat
-        if seat is not None and seat.mask.bit_count() <= 1 and grant.state in _STATES:
-            found.append((held, job.members[0], seat))
-    return tuple(found)
+def _movable(record: JobRecord, grant: Grant) -> _One | None:
+    job, seat = record.job, grant.seat
+    if not job.movable or len(job.members) != 1 or job.is_sited or job.spread:
+        return None
+    if seat is None or seat.mask.bit_count() > 1 or grant.state not in _STATES:
+        return None
+    return grant.id, job.members[0], seat

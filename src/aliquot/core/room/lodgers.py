@@ -1,7 +1,7 @@
 """Who holds what, as far as he might be stopped for another: columns that are kept from plan to plan.
 
-A cache outside the world. A job is read again when its record or its grants are others, and a row when one of
-its jobs was; what stopping somebody costs follows from the columns and the time. Numbers of tenants are given
+A cache outside the world. The roster says whose record or grants are others: those jobs are read again, and
+their rows; what stopping somebody costs follows from the columns and the time. Numbers of tenants are given
 out as they come free, so nothing may depend on their order.
 """
 
@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from aliquot.core.grants import Grant, Placement, Seat
-from aliquot.core.ids import GrantId, JobId
+from aliquot.core.ids import JobId
 from aliquot.core.placement.cells import I64
 from aliquot.core.queueing.quota import Charge
 from aliquot.core.queueing.tree import QueueTree
 from aliquot.core.records import Asked, JobRecord
+from aliquot.core.roster import UNSEEN, Roster
 
 SINCE, EVERY, RESTART, EXTRA, MILLI, FIXED, KIND, AT_MS, SEQ, CARDS, PARTED = range(11)
 """Columns of tenants: since when it runs, every when it is saved, ms of a restart, ms for earlier evictions,
@@ -119,7 +120,11 @@ class Roll:
         self.start: I64 = np.zeros(0, np.int64)
         self.count: I64 = np.zeros(0, np.int64)
         self._lines: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}  # of each: row, what it holds
-        self._room: list[int] = []
+        # by number of the roster, for what is held whole: its line, tenant -1 where there is none
+        self._line_of: I64 = np.full((_FIRST, 7), -1, np.int64)
+        self._parted: I64 = np.full(_FIRST, -1, np.int64)  # else a part of its job, that gives up some of it
+        self._grants: dict[JobId, Sequence[int]] = {}  # numbers of the roster
+        self._room: I64 = np.zeros(0, np.int64)
         self._end = 0
         self._free: list[int] = []
 
@@ -131,8 +136,13 @@ class Roll:
             self._fresh.clear()
         return self._columns
 
-    def add(self, job: JobId, parts: Sequence[tuple[Tenant, Terms]]) -> None:
-        """A job that might be stopped, as its parts in their order."""
+    def add(
+        self, job: JobId, parts: Sequence[tuple[Tenant, Terms]], grants: Sequence[int], *, is_whole: bool
+    ) -> None:
+        """A job that might be stopped, as its parts in their order.
+
+        `grants`: the numbers that the roster has for them; where it `is_whole` they are those of its seats.
+        """
         numbers: list[int] = []
         for one, terms in parts:
             at = self._free.pop() if self._free else self._new()
@@ -147,12 +157,23 @@ class Roll:
             if numbers:
                 self.before[at] = numbers[-1]
             numbers.append(at)
-        self.numbers[job] = tuple(numbers)
+        self.numbers[job], self._grants[job] = tuple(numbers), grants
+        self._widen_grants(max(grants, default=0) + 1)
+        if is_whole:
+            self._line_of[grants] = [line for _, line in self._lines[numbers[0]]]
+        else:
+            self._parted[grants] = numbers[0]
 
     def drop(self, job: JobId) -> list[int]:
         """It is not to be stopped any more; the rows where it held something."""
         rows: dict[int, None] = {}
-        for at in self.numbers.pop(job, ()):
+        own = self.numbers.pop(job, ())
+        for grant in self._grants.pop(job, ()):  # another may have the number of a grant by now
+            if self._line_of[grant, TENANT] in own:
+                self._line_of[grant, TENANT] = -1
+            if self._parted[grant] in own:
+                self._parted[grant] = -1
+        for at in own:
             one = self.all[at]
             assert one is not None
             rows.update(dict.fromkeys(seat.row for seat in one.seats))
@@ -168,17 +189,41 @@ class Roll:
         for at, cost in zip(self.numbers.get(job, ()), costs, strict=True):
             self.columns[FIXED, at] = cost
 
-    def lay(self, row: int, jobs: Iterable[JobId]) -> None:
-        """Write anew what `jobs`, in this order, hold on `row`."""
-        lines: list[tuple[int, ...]] = []
-        for job in jobs:
-            for at in self.numbers.get(job, ()):
-                lines += [line for there, line in self._lines[at] if there == row]
-        self._make_room(row, len(lines))
-        start = int(self.start[row])
-        self.count[row] = len(lines)
-        if lines:
-            self.held[start : start + len(lines)] = lines
+    def lay(self, rows: Sequence[int], roster: Roster) -> None:
+        """Write anew what is held on `rows`, in the order of their residents, that of one tenant together."""
+        self._widen_grants(len(roster.held))
+        place, grants = roster.on(rows)
+        is_parted = np.zeros(len(rows), np.bool_)
+        is_parted[place[self._parted[grants] >= 0]] = True
+        lines = self._line_of[grants]
+        keep = (lines[:, TENANT] >= 0) & ~is_parted[place]
+        place, lines = place[keep], lines[keep]
+        key = place * len(self.all) + lines[:, TENANT]
+        each, first, back = np.unique(key, return_index=True, return_inverse=True)
+        if len(each) < len(key):
+            order = np.argsort(first[back], kind="stable")
+            place, lines = place[order], lines[order]
+        every = np.array(rows, np.int64)
+        plain = every[~is_parted]
+        self._write(plain, np.bincount(place, minlength=len(rows))[~is_parted], lines)
+        for row in every[is_parted].tolist():
+            jobs = dict.fromkeys(held.job for held in roster.residents[row])
+            own = (at for job in jobs for at in self.numbers.get(job, ()))
+            found = [line for at in own for there, line in self._lines[at] if there == row]
+            self._write(np.array([row]), np.array([len(found)]), np.array(found, np.int64))
+
+    def _write(self, rows: I64, count: I64, lines: I64) -> None:
+        for at in np.flatnonzero(count > self._room[rows]).tolist():
+            self._make_room(int(rows[at]), int(count[at]))
+        self.count[rows] = count
+        self.held[lines_of(self.start[rows], count)] = lines
+
+    def _widen_grants(self, count: int) -> None:
+        missing = count - len(self._parted)
+        if missing > 0:
+            missing = max(missing, len(self._parted))
+            self._line_of = np.concatenate((self._line_of, np.full((missing, 7), -1, np.int64)))
+            self._parted = np.append(self._parted, np.full(missing, -1, np.int64))
 
     def widen(self, rows: int) -> None:
         """There are so many rows."""
@@ -186,7 +231,7 @@ class Roll:
         if missing > 0:
             self.start = np.append(self.start, np.zeros(missing, np.int64))
             self.count = np.append(self.count, np.zeros(missing, np.int64))
-            self._room += [0] * missing
+            self._room = np.append(self._room, np.zeros(missing, np.int64))
 
     def _new(self) -> int:
         at = len(self.all)
@@ -198,8 +243,6 @@ class Roll:
 
     def _make_room(self, row: int, lines: int) -> None:
         """A row that outgrows its lines gets others at the end."""
-        if lines <= self._room[row]:
-            return
         room = lines + lines // 4 + _SLACK
         if self._end + room > len(self.held):
             more = np.zeros((max(room, len(self.held)), 7), np.int64)
@@ -237,29 +280,40 @@ class LodgersMemo:
         self.company: frozenset[JobId] = frozenset()
         self.nodes: object = None
         self.records: list[object] = []
-        self.residents: list[tuple[GrantId, ...]] = []
+        self._seen = UNSEEN
+        self._jobs: list[JobId | None] = []  # by number of the roster: whose it was when it was last read
 
     def follow(
         self,
-        changed: Iterable[int],
-        now: Sequence[tuple[GrantId, ...]],
+        roster: Roster,
+        closed: Iterable[int],
         others: Iterable[JobId],
         read: Callable[[JobId], list[int]],
     ) -> None:
-        """Read the jobs of rows that have changed, and `others`; then lay those rows, and all they touch.
+        """Read what has changed, and `others`; then lay `closed` rows and all that have changed.
 
-        `now` are the residents of all rows; `read` takes a job in and gives the rows that it touches.
+        `read` takes a job in and gives the rows where that changes anything.
         """
-        rows: dict[int, None] = {}
+        self._jobs += [None] * (len(roster.held) - len(self._jobs))
+        fresh = roster.grants_since(self._seen)
         jobs = dict.fromkeys(others)
-        for row in changed:
-            rows[row] = None
-            jobs.update(dict.fromkeys(held.job for held in self.residents[row]))
-            jobs.update(dict.fromkeys(held.job for held in now[row]))
-            self.residents[row] = now[row]
+        jobs.update(dict.fromkeys(job for at in fresh if (job := self._jobs[at]) is not None))
+        for at, held in zip(fresh, roster.names(fresh), strict=True):
+            self._jobs[at] = None if held is None else held.job
+        jobs.update(dict.fromkeys(job for at in fresh if (job := self._jobs[at]) is not None))
+        changed = roster.rows_since(self._seen)
+        rows = dict.fromkeys((*changed, *closed))
+        self._seen = roster.reading
         for job in jobs:
             touched = read(job)
             if touched:
                 rows.update(dict.fromkeys(touched))
-        for row in rows:
-            self.roll.lay(row, dict.fromkeys(held.job for held in self.residents[row]))
+        if rows:
+            self.roll.lay([*rows], roster)
+
+
+def lines_of(start: I64, count: I64) -> I64:
+    """The numbers from each of `start` on, so many as `count` says of each, one after the other."""
+    first = np.repeat(start - (np.cumsum(count) - count), count)
+    found: I64 = np.arange(len(first)) + first
+    return found

@@ -39,6 +39,7 @@ from aliquot.core.room.lodgers import (
     Roll,
     Tenant,
     Terms,
+    lines_of,
 )
 from aliquot.core.room.reclaim import Claim, Right, below_of
 from aliquot.core.settings import HOUR_MS, Preemption
@@ -167,9 +168,7 @@ class Tenants:
 
     def _lines(self, rows: I32 | I64) -> I64:
         """What is held on `rows`, row by row."""
-        start, count = self.roll.start[rows], self.roll.count[rows]
-        first = np.repeat(start - (np.cumsum(count) - count), count)
-        lines: I64 = self.roll.held[np.arange(len(first)) + first]
+        lines: I64 = self.roll.held[lines_of(self.roll.start[rows], self.roll.count[rows])]
         return lines
 
     def entries(self, is_open: npt.NDArray[np.bool_]) -> tuple[I64, I64, I64]:
