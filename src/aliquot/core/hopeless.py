@@ -69,10 +69,13 @@ class Hopeless:
         self._few.clear()
         self._turns.restore()
 
-    def _may_pass(self, job: JobId, likeness: Hashable) -> bool:
+    def _may_pass(self, job: JobId | None, likeness: Hashable) -> bool:
+        """Whether `job` needs no turn; None: whether that is sure of all of this likeness."""
+        none = self._none[likeness]
+        if job is None:
+            return none and self._explained is None and self._settled()
         if job == self._explained:
             return False
-        none = self._none[likeness]
         if none and self._settled():
             return True
         record = self._desk.world.jobs[job]

@@ -306,8 +306,10 @@ class Keeper:
             part = self._free_part(seat)
             parts = [] if part is None else [part]
             for piece in (*parts, *(self._rests(seat) if hold.firm and seat.whole else ())):
-                self._desk.book(piece)
+                self._desk.draft.book(piece)
                 hold.blocked.append(piece)
+        if hold.blocked:
+            self._desk.show()
 
     def _rests(self, seat: Seat) -> list[Seat]:
         """What is left of the cards of `seat` that somebody still holds a slice of: commit closes it too."""
@@ -318,9 +320,8 @@ class Keeper:
         return [Seat(seat.row, 1 << card, rest) for card, rest in left if any(rest)]
 
     def _unblock(self, holds: Sequence[_Hold]) -> None:
+        self._desk.release_all([part for hold in holds for part in hold.blocked])
         for hold in holds:
-            for part in hold.blocked:
-                self._desk.release(part)
             hold.blocked = []
 
     def _free_part(self, seat: Seat) -> Seat | None:

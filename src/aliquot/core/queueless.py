@@ -76,7 +76,7 @@ class PlainTurns:
         """The next: there are no quotas."""
         self._next = next(self._order, None)
 
-    def drop(self, record: JobRecord, may_pass: Callable[[JobId, Hashable], bool]) -> None:
+    def drop(self, record: JobRecord, may_pass: Callable[[JobId | None, Hashable], bool]) -> None:
         """Those like it are asked too, to be told why they wait."""
 
     def restore(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -110,7 +110,7 @@ class Desk:
             self.draft.book(seat)
             seated.append(Seated(seat, choice.loss, terms_of(choice)))
         if seated:
-            self._show()
+            self.show()
         return seated
 
     def split(self, level: Level) -> Split:
@@ -178,13 +178,20 @@ class Desk:
     def book(self, seat: Seat) -> None:
         """Take `seat` on the draft and show it to the scorers."""
         self.draft.book(seat)
-        self._show()
+        self.show()
+
+    def release_all(self, seats: Sequence[Seat]) -> None:
+        """Give `seats` back on the draft, copies of nothing, and show them to the scorers at one go."""
+        for seat in seats:
+            self.draft.release(seat)
+        if seats:
+            self.catch_up()
 
     def release(self, seat: Seat) -> None:
         """Give `seat` back on the draft and show it to the scorers."""
         self.draft.release(seat)
         self._copies = tuple(each for each in self._copies if each[1] is not seat)
-        self._show()
+        self.show()
         self._refused.clear()
 
     def shut(self, rows: Mapping[int, Shut]) -> None:
@@ -200,12 +207,20 @@ class Desk:
         if opened:
             self._refused.clear()
         self._closed = rows
-        self._show()
+        self.show()
 
     def catch_up(self) -> None:
         """Show the scorers at one go what was written on the draft itself; what was refused may fit now."""
-        self._show()
+        self.show()
         self._refused.clear()
+
+    def show(self) -> None:
+        """Show the scorers the rows that were just written on the draft."""
+        rows = self.draft.take_touched()
+        self.placer.refresh(self.draft, rows)
+        self._shown += rows
+        self._states += 1
+        self.state = self._states
 
     def mark(self) -> Mark:
         """A point to go back to."""
@@ -290,14 +305,6 @@ class Desk:
             if at is not None and self._chooser.choose(kind, 1 << card, 1, traffic, shape.need)[0]:
                 tries.append(at)
         return min(tries, key=lambda at: (own[at.card], copies[at.card], at.loss), default=choice)
-
-    def _show(self) -> None:
-        """Show the scorers the rows that were just written."""
-        rows = self.draft.take_touched()
-        self.placer.refresh(self.draft, rows)
-        self._shown += rows
-        self._states += 1
-        self.state = self._states
 
     def _best(self, request: Request, rows: I32 | None = None) -> tuple[Request, Shape, Choice] | None:
         """The first option that fits, on `rows` where given; of its shapes the one of least loss."""

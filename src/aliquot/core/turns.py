@@ -19,6 +19,9 @@ from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Lack
 
+MayPass = Callable[[JobId | None, Hashable], bool]
+"""Whether a job of this likeness needs no turn; None: whether that is sure of all of them."""
+
 
 class Turns(Protocol):
     """The waiting jobs of one pass, in order. Each that `first` gives is answered by one call."""
@@ -62,7 +65,7 @@ class Turns(Protocol):
     def pass_over_charged(self, record: JobRecord) -> None:
         """It keeps waiting for quota, and so do those of its queue that quota has no other answer for."""
 
-    def drop(self, record: JobRecord, may_pass: Callable[[JobId, Hashable], bool]) -> None:
+    def drop(self, record: JobRecord, may_pass: MayPass) -> None:
         """Nobody like it that `may_pass` has a turn any more, but the first of strict queues. No answer."""
 
     def restore(self) -> None:
@@ -285,12 +288,12 @@ class TreeTurns:
         """The next of its queue that is charged otherwise, or has a higher priority."""
         self._lineup.pass_over_charged(self._lineup.jobs[record.job.id])
 
-    def drop(self, record: JobRecord, may_pass: Callable[[JobId, Hashable], bool]) -> None:
+    def drop(self, record: JobRecord, may_pass: MayPass) -> None:
         """Nobody of its group that is overdue as it is, but who is to have what its own nominal covers."""
 
-        def passes(waiting: Waiting) -> bool:
+        def passes(waiting: Waiting, alike: bool) -> bool:
             holds = self._promises[waiting.leaf] and self._lineup.tier(waiting) is Tier.OWN
-            return not holds and may_pass(waiting.id, (waiting.group, waiting.overdue))
+            return not holds and may_pass(None if alike else waiting.id, (waiting.group, waiting.overdue))
 
         if not self._strict:  # the line knows only queues that are strict by themselves
             self._lineup.drop(self._lineup.jobs[record.job.id], passes)

@@ -1,14 +1,14 @@
 """The waiting jobs of one queue, in the order of the queue.
 
 A lane holds jobs alike, so it never changes its own order: of each lane only the next job stands in the heap.
-The heap as it is at the front of all lanes is kept from pass to pass, until a lane changes or somebody in
-front grows older by a step of aging.
+Where those in front of all lanes stand is kept from pass to pass, until they leave, another comes before them
+or they grow older by a step of aging.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from heapq import heapify, heappop, heapreplace
 
 from aliquot.core.ids import JobId
@@ -17,12 +17,13 @@ from aliquot.core.queueing.order import Aging, Place, Tier, Waiting, next_aging,
 Lane = tuple[int, bool, int, int, int]
 Stamp = tuple[int, int, JobId]
 Tail = tuple[int, int, int, JobId]
+Kin = tuple[Tier, int, bool]
 
 
 class Post:
     """One waiting job with what is compared of it, worked out once."""
 
-    __slots__ = ("charge", "fixed", "lane", "likeness", "place", "stamp", "tail", "waiting")
+    __slots__ = ("charge", "fixed", "kin", "lane", "likeness", "place", "stamp", "tail", "waiting")
 
     def __init__(self, waiting: Waiting, charge: int) -> None:
         self.waiting = waiting
@@ -30,6 +31,7 @@ class Post:
         self.fixed = waiting.tier not in {Tier.OWN, Tier.BORROWING}
         self.lane: Lane = (waiting.tier, waiting.overdue, waiting.priority, waiting.size, waiting.group)
         self.likeness = (waiting.group, waiting.overdue)
+        self.kin = (waiting.tier, *self.likeness)  # in its queue: charged alike, too
         self.stamp: Stamp = (waiting.submitted_ms, waiting.seq, waiting.id)
         self.tail: Tail = (waiting.size, *self.stamp)
         self.place: Place | None = None  # in its queue, where that does not change with time
@@ -47,23 +49,29 @@ class Lanes:
         self._cursor: dict[Lane, int] = {}
         self._closed = False
         self._refused: dict[tuple[Tier, int], int] = {}  # up to which priority, in this pass
+        self._heads: dict[Lane, tuple[Standing, int | None]] = {}  # in front, and when each grows older
+        self._placed_ms = 0
         self._fresh: list[Standing] | None = None  # the heap at the front of all lanes
         self._heap: list[Standing] | None = None  # that of this pass
         self.ages_ms: int | None = None  # when somebody in front grows older; known once `first` was asked
 
     def enter(self, post: Post) -> None:
         """One more; a pass begins anew."""
-        insort(self._lanes.setdefault(post.lane, []), (post.stamp, post))
-        self._fresh = None
+        lane = self._lanes.setdefault(post.lane, [])
+        insort(lane, (post.stamp, post))
+        if lane[0][1] is post:
+            self._forget_head(post.lane)
         self.rewind()
 
     def leave(self, post: Post) -> None:
         """One less; a pass begins anew."""
         lane = self._lanes[post.lane]
-        del lane[bisect_left(lane, (post.stamp,))]
+        at = bisect_left(lane, (post.stamp,))
+        del lane[at]
+        if not at:
+            self._forget_head(post.lane)
         if not lane:
             del self._lanes[post.lane]
-        self._fresh = None
         self.rewind()
 
     def rewind(self) -> None:
@@ -112,11 +120,19 @@ class Lanes:
         key = (waiting.tier, waiting.ways)
         self._refused[key] = max(waiting.priority, self._refused.get(key, waiting.priority))
 
-    def pass_over(self, is_passed: Callable[[Post], bool], now: int) -> None:
-        """All who are passed, in each lane up to the first who is not."""
-        heap = []
+    def pass_over(
+        self, is_passed: Callable[[Post], bool], are_passed: Callable[[Post], bool], now: int
+    ) -> None:
+        """All who are passed, in each lane up to the first who is not; `are_passed`: it with all its kin."""
+        heap, known = [], dict[Kin, bool]()
         for standing in self._heap or ():
             post = standing[1]
+            kin = known.get(post.kin)
+            if kin is None:
+                kin = known[post.kin] = are_passed(post)
+            if kin:
+                self._cursor[post.lane] = len(self._lanes[post.lane])
+                continue
             if not is_passed(post):
                 heap.append(standing)
                 continue
@@ -136,11 +152,29 @@ class Lanes:
 
     def _front(self, now: int) -> list[Standing]:
         if self._fresh is None:
-            heads = [lane[0][1] for lane in self._lanes.values()]
-            self._fresh = [(self._place(head, now), head) for head in heads]
+            heads = self._look_in_front(now)
+            self._fresh = [standing for standing, _ in heads]
             heapify(self._fresh)
-            self.ages_ms = self._next_aging(heads, now)
+            self.ages_ms = min((due for _, due in heads if due is not None), default=None)
         return self._fresh.copy()
+
+    def _look_in_front(self, now: int) -> Collection[tuple[Standing, int | None]]:
+        """The first of each lane; those only are placed who have come there, or are older by a step."""
+        heads = self._heads
+        if now < self._placed_ms:
+            heads.clear()
+        self._placed_ms = now
+        late = [lane for lane, (_, due) in heads.items() if due is not None and due <= now]
+        for lane in late if len(heads) == len(self._lanes) else (*late, *(self._lanes.keys() - heads.keys())):
+            head = self._lanes[lane][0][1]
+            waiting = head.waiting
+            due = next_aging(waiting.priority, waiting.submitted_ms, now, self._aging)
+            heads[lane] = (self._place(head, now), head), due
+        return heads.values()
+
+    def _forget_head(self, lane: Lane) -> None:
+        self._heads.pop(lane, None)
+        self._fresh = None
 
     def _from_cursor(self, now: int) -> list[Standing]:
         heap = []
@@ -158,11 +192,3 @@ class Lanes:
         if not self._aging.step_ms:
             post.place = place
         return place
-
-    def _next_aging(self, heads: list[Post], now: int) -> int | None:
-        if not self._aging.step_ms:
-            return None
-        times = [
-            next_aging(head.waiting.priority, head.waiting.submitted_ms, now, self._aging) for head in heads
-        ]
-        return min((time for time in times if time is not None), default=None)

@@ -21,6 +21,11 @@ from aliquot.core.queueing.quota import Book, Charge
 from aliquot.core.queueing.share import past_weight, rank_after
 from aliquot.core.queueing.tree import ROOT, QueueTree
 
+MayPass = Callable[[Waiting, bool], bool]
+"""Whether a job of a group that was dropped is passed over; and, if that is asked, all of its queue and tier
+that are of its group and overdue as it is: False where that is not sure.
+"""
+
 Entry = tuple[Key, int]
 Best = tuple[int, int, Tail, Post]
 """Who stands for a node, with what no level of the tree changes: tier, -priority, tail."""
@@ -47,7 +52,7 @@ class Lineup:
         self._stale: set[int] = set()
         self._moved: set[int] = set()
         self._dropped: set[tuple[int, bool]] = set()
-        self._may_pass: Callable[[Waiting], bool] = _always
+        self._may_pass: MayPass = _always
         self._due: list[tuple[int, int]] = []
         self._watched: dict[int, int] = {}
         self._book = Book(tree)
@@ -122,7 +127,7 @@ class Lineup:
             return tier_of(self._book, waiting)
         return self._tier(post)
 
-    def drop(self, waiting: Waiting, may_pass: Callable[[Waiting], bool]) -> None:
+    def drop(self, waiting: Waiting, may_pass: MayPass) -> None:
         """All of its group that are overdue as it is keep waiting in this pass, whatever their queue.
 
         But those of a strict queue: the first has a turn, as its answer counts for all behind it; those whose
@@ -248,7 +253,7 @@ class Lineup:
         queue = self._queues.get(leaf)
         first = None if queue is None else queue.first(self.now)
         if queue is not None and first is not None and self._is_passed(first[1]):
-            queue.pass_over(self._is_passed, self.now)
+            queue.pass_over(self._is_passed, self._are_passed, self.now)
             first = queue.first(self.now)
         if queue is None or first is None:
             return None
@@ -258,12 +263,16 @@ class Lineup:
         place, post = first
         return self._tier(post), place[1], post.tail, post
 
-    def _is_passed(self, post: Post) -> bool:
+    def _is_passed(self, post: Post, *, alike: bool = False) -> bool:
         """Whether it has no turn, as those like it were dropped."""
         if post.likeness not in self._dropped:
             return False
         waiting = post.waiting
-        return not waiting.in_turn and waiting.tier >= Tier.OWN and self._may_pass(waiting)
+        return not waiting.in_turn and waiting.tier >= Tier.OWN and self._may_pass(waiting, alike)
+
+    def _are_passed(self, post: Post) -> bool:
+        """Whether that is sure of all its kin in its queue."""
+        return self._is_passed(post, alike=True)
 
     def _tier(self, post: Post) -> Tier:
         waiting = post.waiting
@@ -284,5 +293,5 @@ class Lineup:
         self._shares[node].clear()
 
 
-def _always(_: Waiting) -> bool:
+def _always(_waiting: Waiting, _alike: bool) -> bool:
     return True
