@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from aliquot.core.placement.cells import I32, I64, Cells
+from aliquot.core.placement.cells import I32, I64, Bool, Cells
 from aliquot.core.room.effort import CANDIDATE, LONG_WAY, Effort
 from aliquot.core.room.plot import ALIKE_MS, PARTS, Branch, Plot
 from aliquot.core.room.reclaim import Claim, Right
@@ -85,17 +85,22 @@ class Ground:
         """Rows that may not be as they were any more."""
         return list(self._rooms)
 
+    @property
+    def open(self) -> Bool:
+        """[tenants] whether each could still be taken."""
+        found: Bool = self._rank >= 0
+        found[[*self.taken, *self.barred]] = False
+        return found
+
     def entries(self) -> tuple[I64, I64, I64]:
-        """(row, tenant, cards there) of those who could still be taken."""
-        is_open = self._rank >= 0
-        is_open[[*self.taken, *self.barred]] = False
-        return self.tenants.entries(is_open)
+        """(row, tenant, cards there) of those."""
+        return self.tenants.entries(self.open)
 
     def rank_of(self, at: int) -> int:
         """Of a tenant; the smaller goes first, -1: not to be had."""
         return int(self._rank[at])
 
-    def ranks(self, at: I64) -> I64:
+    def ranks(self, at: I64 | slice) -> I64:
         """Of several."""
         found: I64 = self._rank[at]
         return found

@@ -7,6 +7,8 @@ whole cards the bound is exact, so a search can stop at the first row that canno
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from aliquot.core.placement.cells import I64, Cells
@@ -16,51 +18,71 @@ from aliquot.core.room.ground import Ground, Place
 from aliquot.core.room.plot import ALIKE_MS
 from aliquot.core.room.vacancy import Wish
 
-_NEVER = 1 << 30
+NEVER: Final = 1 << 30
+"""More cards than any row has."""
+
+LEAST, TENANTS, JOBS, WORST = range(4)
+"""Columns of what clearing a row takes at the least: cost; tenants there; how many of them; worst rank."""
+
 _FIRST_ROWS = 64  # counted in one go, and of those after them four times as many each time
 
 
 def find_prospects(ground: Ground, rows: int, wish: Wish, most: int) -> list[Place]:
     """The least place of each row where clearing might let one member of `wish` in, the best `most` first."""
-    row, at, cards = ground.entries()
-    if not len(row):
-        return []
     lack = lacking_cards(ground.cells, rows, wish)
-    keep = lack[row] < _NEVER
+    weighed: I64 = np.zeros((rows, 4), np.int64)
+    (weigh_compiled if ground.compiled else weigh_plain)(ground, lack, weighed)
+    found = np.flatnonzero(weighed[:, TENANTS])
+    least, tenants_there, jobs, worst = (weighed[found, at] for at in (LEAST, TENANTS, JOBS, WORST))
+    keys = (found, least, tenants_there, jobs, least // ALIKE_MS, worst)
+    order = np.lexsort(keys)[:most]
+    columns = [column[order].tolist() for column in (worst, least, jobs, tenants_there, found)]
+    return [
+        (worst, least // ALIKE_MS, jobs, 0, tenants, least, at)
+        for worst, least, jobs, tenants, at in zip(*columns, strict=True)
+    ]
+
+
+def weigh_compiled(ground: Ground, lack: I64, out: I64) -> None:
+    """As `weigh_plain`."""
+    from aliquot.core.room.kernels.weigh import weigh
+
+    tenants, roll = ground.tenants, ground.tenants.roll
+    costs = (tenants.cost, ground.ranks(slice(None)))
+    weigh(roll.held, roll.start, roll.count, ground.open, *costs, lack, tenants.has_parts, out)
+
+
+def weigh_plain(ground: Ground, lack: I64, out: I64) -> None:
+    """Fill `out` [rows, columns], 0 where not enough can be cleared. `weigh_compiled` does the same."""
+    rows = len(lack)
+    row, at, cards = ground.entries()
+    keep = lack[row] < NEVER
     row, at, cards = row[keep], at[keep], cards[keep]
+    if not len(row):
+        return
     cost = ground.tenants.cost[at]
     rank = ground.ranks(at)
 
     order = np.lexsort((cost / cards, row))
     used = _used(row[order], cards[order], lack)
-    least = np.zeros(rows, np.int64)
-    np.add.at(least, row[order], cost[order] * used // cards[order])
-    given = np.bincount(row, cards, rows).astype(np.int64)
+    np.add.at(out[:, LEAST], row[order], cost[order] * used // cards[order])
 
-    order = _ordered(row, cards.max(initial=0) - cards)
-    jobs = np.bincount(row[order], _used(row[order], cards[order], lack) > 0, rows).astype(np.int64)
-
-    if ground.tenants.has_parts:
-        jobs[:] = 0  # the job of a part may be counted already
+    if not ground.tenants.has_parts:  # the job of a part may be counted already
+        order = _ordered(row, cards.max(initial=0) - cards)
+        out[:, JOBS] = np.bincount(row[order], _used(row[order], cards[order], lack) > 0, rows)
 
     order = _ordered(row, rank)
-    worst = np.zeros(rows, np.int64)
-    np.maximum.at(worst, row[order], np.where(_used(row[order], cards[order], lack) > 0, rank[order], 0))
+    worst = np.where(_used(row[order], cards[order], lack) > 0, rank[order], 0)
+    np.maximum.at(out[:, WORST], row[order], worst)
 
-    tenants = np.bincount(row, minlength=rows)
-    found = np.flatnonzero((given >= lack) & (tenants > 0))
-    keys = (found, least[found], tenants[found], jobs[found], least[found] // ALIKE_MS, worst[found])
-    found = found[np.lexsort(keys)][:most]
-    columns = [column[found].tolist() for column in (worst, least, jobs, tenants)]
-    return [
-        (worst, least // ALIKE_MS, jobs, 0, tenants, least, at)
-        for worst, least, jobs, tenants, at in zip(*columns, found.tolist(), strict=True)
-    ]
+    out[:, TENANTS] = np.bincount(row, minlength=rows)
+    given = np.bincount(row, cards, rows).astype(np.int64)
+    out[given < lack] = 0
 
 
 def lacking_cards(cells: Cells, rows: int, wish: Wish) -> I64:
     """[rows] cards to clear before one member fits, at least 1; very many where it never will."""
-    lack: I64 = np.full(rows, _NEVER, np.int64)
+    lack: I64 = np.full(rows, NEVER, np.int64)
     for shape in wish.shapes:
         np.minimum(lack, _lacking(cells, rows, shape), out=lack)
     return lack
@@ -103,7 +125,7 @@ def _lacking(cells: Cells, rows: int, shape: Shape) -> I64:
     eligible, fitting = _fitting(cells, rows, shape)
     short = np.maximum(shape.cards - fitting, 1)
     most = shape.cards if not shape.cards else np.bitwise_count(eligible).astype(np.int64)
-    return np.where((eligible != 0) & (most >= shape.cards), short, _NEVER)
+    return np.where((eligible != 0) & (most >= shape.cards), short, NEVER)
 
 
 def _fitting(cells: Cells, rows: int, shape: Shape) -> tuple[I64, I64]:
