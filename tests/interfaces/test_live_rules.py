@@ -233,7 +233,8 @@ def test_documents_that_are_wrong_are_refused_with_their_place(service: Ruled, t
     path = service.write("bad.yaml", text)
     said = complaint(service.run("apply", path))
     assert words in said
-    assert str(path) in said
+    assert said.startswith(f"{path}:"), "as compilers print it"
+    assert said.count(str(path)) == 1
     assert service.cells("vision")[4] == "6"
 
 

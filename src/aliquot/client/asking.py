@@ -17,7 +17,7 @@ import msgspec
 from aliquot.client.wire import Answer, Wire, WireError
 from aliquot.control.errors import BatchError, ConflictError, ForbiddenError, UnavailableError
 from aliquot.control.words import is_name, quoted
-from aliquot.core.errors import AliquotError, NotFoundError, SpecError
+from aliquot.core.errors import AliquotError, DocumentError, NotFoundError, SpecError
 
 if TYPE_CHECKING:
     from aliquot.control.views import Mistake
@@ -139,6 +139,10 @@ def _error_of(status: int, body: bytes) -> AliquotError:
 
 def _error_said(status: int, mistake: Mistake) -> AliquotError:
     if status in {400, 413, 422}:
+        if mistake.file:
+            return DocumentError(
+                mistake.error, file=mistake.file, line=mistake.line, field=mistake.field, hint=mistake.hint
+            )
         return SpecError(mistake.error, field=mistake.field, hint=mistake.hint)
     if status in _KINDS:
         return _KINDS[status](mistake.error)

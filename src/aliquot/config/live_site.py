@@ -70,8 +70,8 @@ def read_asked_reservation(asked: Reservation, nodes: Sequence[Node], settings: 
 def _notes(found: Documents, chosen: str, settings: Settings, nodes: Sequence[Node]) -> tuple[str, ...]:
     notes = list(queue_notes(found.queues, nodes, found.rates))
     if found.nodes:
-        count = len(found.nodes)
-        notes.append(f"the documents' {count} nodes are not used: a service has the cards that are there")
+        what = "node of the documents is" if len(found.nodes) == 1 else "nodes of the documents are"
+        notes.append(f"{len(found.nodes)} {what} not used: a service has the cards that are there")
     if found.failing:
         notes.append("failures of nodes in the documents are not used: they happen, or do not")
     unused = [word for word, _ in found.policies if word != chosen]

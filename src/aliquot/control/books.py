@@ -21,6 +21,7 @@ from aliquot.control.giving_up import given_up
 from aliquot.control.kept import Kept, decode_kept
 from aliquot.control.listing import card_views, describe, list_jobs, peak_of, taken_cards, where_it_stands
 from aliquot.control.looking import Lookout
+from aliquot.control.naming import no_job
 from aliquot.control.parts import Parts
 from aliquot.control.progress import ProgressBoard, Whose
 from aliquot.control.quotas import queue_views
@@ -159,7 +160,7 @@ class Books:
         array = list(self.chronicle.arrays.get(job, ()))
         if array:
             raise NotFoundError(f"{job} is an array; its jobs are {array[0]} to {array[-1]}")
-        raise NotFoundError(f"no job {quoted(job)}; 'aliquot jobs' lists those there are")
+        raise no_job(job, self.chronicle.lives.values())
 
     def lives(self, job: str) -> list[Life]:
         """The life of a job, or of all of an array, or NotFoundError."""

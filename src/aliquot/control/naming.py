@@ -6,9 +6,13 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
+from aliquot.control.arrays import array_of
+from aliquot.control.chronicle import Life
+from aliquot.control.words import quoted
 from aliquot.core.errors import NotFoundError
 
 MOST_SHOWN: Final = 24
+MOST_NAMED: Final = 5  # jobs of one name
 
 
 def not_found(what: str, name: str, known: Iterable[str], where: str = "") -> NotFoundError:
@@ -24,6 +28,19 @@ def not_found(what: str, name: str, known: Iterable[str], where: str = "") -> No
     return NotFoundError(
         f"no {what} {name!r}{at}; there {'is' if len(names) == 1 else 'are'} {shown or 'none'}"
     )
+
+
+def no_job(job: str, lives: Iterable[Life]) -> NotFoundError:
+    """Nothing has this id; jobs that are called so are named, those that are not over before others."""
+    called = [life for life in lives if life.name == job]
+    living = [array_of(life.job.id) or life.job.id for life in called if life.over_ms is None]
+    found = list(dict.fromkeys(living or [array_of(life.job.id) or life.job.id for life in called]))
+    if not found:
+        return NotFoundError(f"no job {quoted(job)}; 'aliquot jobs' lists those there are")
+    more = len(found) - MOST_NAMED
+    named = ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    called_so = f"job {named} is called" if len(found) == 1 else f"jobs {named} are called"
+    return NotFoundError(f"no job has the id {quoted(job)}; {called_so} so: a job is meant by its id")
 
 
 def _or(names: list[str]) -> str:

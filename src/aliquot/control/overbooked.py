@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from aliquot.control.words import counted
 from aliquot.core.events import Event, NodeJoined
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId, JobId, NodeId
@@ -55,7 +56,7 @@ def overbooked_notes(world: Frozen, node: NodeId) -> Iterator[str]:
     gone = gone_cards(world).get(node, {})
     if gone:
         whose = [f"{card} (job {', '.join(job for job, _ in held)})" for card, held in sorted(gone.items())]
-        cards = "1 card" if len(gone) == 1 else f"{len(gone)} cards"
+        cards = counted(len(gone), "card")
         yield (
             f"node {node} is over-committed by {cards}, granted and not there any more: {', '.join(whose)}."
             " They stay listed until these jobs end; cancel them, or bring the cards back"
@@ -74,7 +75,7 @@ def _shrunk(record: NodeRecord, held: Sequence[Placement]) -> Iterator[str]:
     cpu = sum(place.cpu for place in held) - node.cpu_milli
     host = sum(place.host for place in held) - node.host_mib
     if cpu > 0:
-        yield f"{cpu / 1000:g} more cores are granted than it has"
+        yield f"{cpu / 1000:g} more {'core is' if cpu == 1000 else 'cores are'} granted than it has"
     if host > 0:
         yield f"{format_memory(host)} more of its memory is granted than it has"
     for card in node.cards:

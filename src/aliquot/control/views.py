@@ -331,12 +331,17 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Mistake(msgspec.Struct, frozen=True):
-    """Every answer that is an error. `index`: of a batch, which job is wrong, from 0; None: all of it."""
+    """Every answer that is an error. `index`: of a batch, which job is wrong, from 0; None: all of it.
+
+    `file` and `line`: of a document that is wrong.
+    """
 
     error: str
     field: str = ""
     hint: str = ""
     index: int | None = None
+    file: str = ""
+    line: int | None = None
 
 
 class Done(msgspec.Struct, frozen=True):

@@ -31,6 +31,16 @@ def shortened(text: str, most: int) -> str:
     return visible(text) if more <= 0 else f"{visible(text[:most])} ... and {more:,} characters more"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 card`, `2 cards`, `10,240 bytes`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def measured(amount: float, noun: str) -> str:
+    """`1 core`, `1.5 cores`."""
+    return f"{amount:g} {noun}" if amount == 1 else f"{amount:g} {noun}s"
+
+
 def is_name(text: str) -> bool:
     """Whether a thing can be called so in an address: it can be printed, is not blank and has no slash."""
     return text.isprintable() and bool(text.strip()) and "/" not in text and len(text) <= LONGEST_NAME

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from aliquot.control.words import counted
 from aliquot.core.errors import DriverError, PermanentError, TemporaryError
 from aliquot.core.ids import CardId, NodeId
 from aliquot.core.inventory import CardModel, models_by_name
@@ -100,7 +101,7 @@ class NvmlInventory:
         notices += find_missing(on_bus, cards, count)
         if not cards:
             reasons = "; ".join(notice.text for notice in notices)
-            return Failed(f"the driver counts {count} cards and none can be read: {reasons}")
+            return Failed(f"the driver counts {counted(count, 'card')}, of which none can be read: {reasons}")
         lost = count - len(cards)
         if len(cards) > MAX_CARDS:
             text = (

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from aliquot.control.words import counted
 from aliquot.core.errors import PermanentError, SpecError
 from aliquot.core.ids import CardId, NodeId
 from aliquot.core.inventory import Card, CardModel, Node, Numa, models_by_name
@@ -72,7 +73,7 @@ class SimulatedInventory:
         kept = [position for position, card in enumerate(self._cards) if card.uuid not in self._lost]
         notices = tuple(_lost_notice(card) for card in self._cards if card.uuid in self._lost)
         if not kept:
-            return Failed(f"there are {len(self._cards)} cards and none can be read")
+            return Failed(f"{counted(len(self._cards), 'card')} and none can be read")
         self._known = tuple(self._cards[position].uuid for position in kept)
         wiring = self._node.wiring
         node = msgspec.structs.replace(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from aliquot.control.words import measured
 from aliquot.core.grants import Placement
 from aliquot.core.ids import CardId
 from aliquot.core.units import format_memory
@@ -88,9 +89,9 @@ def find_lapses(
     if limits.memory_mib is not None:
         wanted.append(("memory", f"at most {format_memory(limits.memory_mib)} of host memory"))
     if limits.cpu_milli is not None:
-        wanted.append(("cpu", f"at most {limits.cpu_milli / 1000:g} cores"))
+        wanted.append(("cpu", f"at most {measured(limits.cpu_milli / 1000, 'core')}"))
     if limits.pids is not None:
-        wanted.append(("pids", f"at most {limits.pids} processes"))
+        wanted.append(("pids", f"at most {limits.pids} process{'' if limits.pids == 1 else 'es'}"))
     found = []
     if placement is not None and placement.cards:
         if len(grounds.cpus) > 1 and _nodes_of(placement, grounds):

@@ -116,10 +116,8 @@ def _mistake_of(error: Exception) -> tuple[int, Mistake]:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
     if isinstance(error, UnavailableError) and error.is_full:
         status = _FULL
-    if isinstance(error, DocumentError):
-        at = f"{error.file}:{error.line}" if error.line is not None else error.file
-        said = f"{at}: {error.message}" if at else error.message  # what came by the API is in no file
-        return status, Mistake(said, error.field, error.hint)
+    if isinstance(error, DocumentError) and error.file:  # what came by the API is in none
+        return status, Mistake(error.message, error.field, error.hint, file=error.file, line=error.line)
     if isinstance(error, SpecError):
         return status, Mistake(error.message, error.field, error.hint)
     return status, Mistake(str(error))

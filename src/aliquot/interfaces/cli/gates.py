@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from aliquot.control.words import counted, measured
 from aliquot.core.months import format_day, format_moment, is_dated
 from aliquot.core.queues import Measure, show_amount
 from aliquot.core.steps import (
@@ -95,7 +96,7 @@ _LACKS: Final[dict[str, Callable[[Never], str]]] = {
         f"{format_memory(one.need or 0)} of a card, and none that would do has more than "
         f"{format_memory(one.most or 0)}"
     ),
-    "cpu": lambda one: f"{_cores(one.need)} cores of one node, and none has more than {_cores(one.most)}",
+    "cpu": lambda one: f"{_cores(one.need)} of one node, and none has more than {_cores(one.most)}",
     "host": lambda one: (
         f"{format_memory(one.need or 0)} of a node's own memory, and none has more than "
         f"{format_memory(one.most or 0)}"
@@ -110,7 +111,7 @@ def _count(cards: int | None) -> str:
 
 
 def _cores(milli: int | None) -> str:
-    return f"{(milli or 0) / FULL:g}"
+    return measured((milli or 0) / FULL, "core")
 
 
 def _fenced(fenced: Fenced) -> str:
@@ -158,7 +159,7 @@ def _room(room: SpotRoom) -> str:
 
 def _short(short: Short) -> str:
     if short.what == "members":
-        return f"It needs {short.need} members at once; {short.have} would find room now."
+        return f"It needs {counted(short.need, 'member')} at once; {short.have} would find room now."
     if short.what == "array":
         return f"{short.have} of its array run, and {short.need} may at once."
     need, have, best = (_of_cards(short.what, amount) for amount in (short.need, short.have, short.best or 0))
@@ -172,13 +173,13 @@ def _near(near: Near) -> str:
     of = f" of group {near.group}" if near.group else ""
     if not near.domains:
         return f"It needs its members{of} inside one {level}, and no node says which {level} it is in."
-    counted = bool(near.slice) or near.groups
+    is_each = bool(near.slice) or near.groups
     what, held = (
-        f"{near.need} members{of} inside one {level}",
+        f"{counted(near.need, 'member')}{of} inside one {level}",
         f"the best of {near.domains} {level}s has room",
     )
-    if counted:
-        each = "groups" if near.groups else f"slices of {near.slice} members{of}"
+    if is_each:
+        each = "groups" if near.groups else f"slices of {counted(near.slice, 'member')}{of}"
         what = f"{near.need} {each}, each inside one {level}"
         held = f"all {near.domains} {level}s have room" if near.domains > 1 else f"the only {level} has room"
     if near.best is None:
@@ -186,7 +187,7 @@ def _near(near: Near) -> str:
         return f"It needs {what}: there is room for each of its wishes alone, but not for all at once{ever}."
     held = f"{held} for {near.best}{' at once' if near.groups else ''}"
     if near.most is not None and near.most < near.need:
-        them = "them" if counted and near.domains > 1 else "it"
+        them = "them" if is_each and near.domains > 1 else "it"
         held += f", and for {near.most} with nothing else on {them}"
     return f"It needs {what}: {held}."
 

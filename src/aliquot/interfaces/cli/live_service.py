@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from aliquot.control.words import counted
 from aliquot.interfaces.cli.help import Command, examples
 from aliquot.interfaces.cli.live_options import (
     AcceptLossFlag,
@@ -71,7 +72,7 @@ def _say_ready(ready: Ready) -> None:
     site = ready.site
     for note in site.notes:
         say(f"note: {note}")
-    cards = "1 card" if site.cards == 1 else f"{site.cards} cards"
+    cards = counted(site.cards, "card")
     typer.echo(f"aliquot {site.version} serves {cards} of {', '.join(site.nodes)} (driver {site.driver})")
     typer.echo(f"listening at {ready.socket}; policy {site.policy}")
     sys.stdout.flush()

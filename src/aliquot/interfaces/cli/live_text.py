@@ -17,7 +17,7 @@ from aliquot.control.views import (
     Progress,
     ResizeView,
 )
-from aliquot.control.words import shortened
+from aliquot.control.words import counted, shortened
 from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.endings import exit_line, given_up_words, outcome_words
 from aliquot.interfaces.cli.gates import GATES, gate_lines, never_line
@@ -292,8 +292,8 @@ def _attempt_lines(attempt: AttemptView, outcome: str) -> Iterator[str]:
     for ending in attempt.exits:
         yield f"    {exit_line(ending)}"
         if ending is not None and ending.lost_bytes:
-            lost = f"{ending.lost_bytes:,} bytes"
-            yield f"    {lost} of its output are lost: there was too little room on the disk"
+            lost, are = counted(ending.lost_bytes, "byte"), "is" if ending.lost_bytes == 1 else "are"
+            yield f"    {lost} of its output {are} lost: there was too little room on the disk"
 
 
 def _progress_line(said: Progress, *, of_many: bool) -> str:

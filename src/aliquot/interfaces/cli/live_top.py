@@ -17,7 +17,7 @@ from aliquot.control.card_views import CardView
 from aliquot.control.errors import UnavailableError
 from aliquot.control.live import Remote
 from aliquot.control.views import JobSummary, Site
-from aliquot.control.words import visible
+from aliquot.control.words import counted, visible
 from aliquot.core.units import format_memory
 from aliquot.interfaces.cli.job_rows import cards_of, counts_of
 from aliquot.interfaces.cli.live_text import in_use, users_of
@@ -71,7 +71,7 @@ def _head(site: Site, cards: Sequence[CardView], jobs: Sequence[JobSummary]) -> 
     known = [card.busy_percent for card in cards if card.busy_percent is not None]
     busy = f"{sum(known) / len(known):.0f} %" if known else "not known"
     return Text(
-        f"aliquot {site.version}   {granted / 1000:g} of {len(cards)} cards granted, busy {busy}"
+        f"aliquot {site.version}   {granted / 1000:g} of {counted(len(cards), 'card')} granted, busy {busy}"
         f"   {running} running, {waiting} waiting   {time.strftime('%H:%M:%S')}"
     )
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from aliquot.control.card_views import CardView
 from aliquot.control.live import Remote
 from aliquot.control.reservation_views import Reservation, ReservationView
+from aliquot.control.words import counted
 from aliquot.core.errors import SpecError
 from aliquot.core.units import format_ms
 from aliquot.interfaces.cli.moments import spell_moment
@@ -72,7 +73,8 @@ def short_lines(views: Sequence[ReservationView]) -> list[str]:
     """Those that found fewer cards than they asked for."""
     counts = [(view, sum(len(part.cards) for part in view.parts)) for view in views]
     return [
-        f"{view.name} closes {count} of {view.wanted} cards: no more were free of other reservations"
+        f"{view.name} closes {count} of {counted(view.wanted, 'card')}:"
+        " no more were free of other reservations"
         for view, count in counts
         if view.wanted is not None and count < view.wanted
     ]

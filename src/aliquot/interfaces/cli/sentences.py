@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from aliquot.control.experiments import Explanation
+from aliquot.control.words import measured
 from aliquot.core.grants import Placement
 from aliquot.core.steps import Place, Reason, Shortfall, Term, Wait
 from aliquot.core.units import FULL, format_memory, format_ms
@@ -206,7 +207,7 @@ def _mib(mib: int) -> str:
 
 
 def _cores(milli: int) -> str:
-    return f"{milli / 1000:g} cores"
+    return measured(milli / 1000, "core")
 
 
 def _percent(milli: int) -> str:

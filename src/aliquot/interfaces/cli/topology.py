@@ -15,6 +15,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from aliquot.control.words import counted
 from aliquot.core.errors import AliquotError, SpecError
 from aliquot.core.topology import peers
 from aliquot.core.topology.caveats import off_fabric
@@ -61,7 +62,10 @@ def render(parsed: ParsedTopology | PeerAccess) -> RenderableType:
         return _peer_table(parsed)
     wiring = parsed.wiring
     parts: list[RenderableType] = [
-        Text(f"{wiring.n} cards, {len(wiring.nics)} NICs. {_FABRIC[wiring.fabric]}", style="bold"),
+        Text(
+            f"{counted(wiring.n, 'card')}, {counted(len(wiring.nics), 'NIC')}. {_FABRIC[wiring.fabric]}",
+            style="bold",
+        ),
         _card_table(parsed),
     ]
     if any(wiring.links):
