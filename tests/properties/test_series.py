@@ -96,17 +96,19 @@ def test_sets_of_cards_and_values_are_chosen_one_by_one() -> None:
     assert a_desk(nodes, "future-packing", "python").seat_series(a_request(), rows, 2) is None
 
 
-@given(NODES, ASKS, st.integers(1, 9), st.integers(1, 9), RULES)
-def test_where_fewer_fit_than_must_nothing_is_booked(
-    nodes: list[tuple[int, int, int]], request: Request, most: int, least: int, rule: str
+@given(NODES, ASKS, st.integers(1, 9), ASKS, st.integers(1, 9), RULES)
+def test_series_on_rows_apart_are_booked_one_after_the_other_or_none_of_them(
+    nodes: list[tuple[int, int, int]], one: Request, few: int, other: Request, many: int, rule: str
 ) -> None:
-    desk, rows = a_desk(nodes, rule, "python"), np.arange(len(nodes), dtype=np.int32)
-    most = max(most, least)
-    enough = len(at_one_go(a_desk(nodes, rule, "python"), request, rows, most)) >= least
+    desk, twin = a_desk(nodes, rule, "python"), a_desk(nodes, rule, "python")
+    rows = np.arange(len(nodes), dtype=np.int32)
+    asked = [(one, rows[::2], few), (other, rows[1::2], many)]
+    each = [at_one_go(twin, *series) for series in asked]
     before, state = [column.tolist() for chunk in desk.draft.chunks for column in chunk], desk.state
-    seats = desk.seat_series(request, rows, most, least=least)
-    assert bool(seats) == enough
-    if not enough:
+    seats = desk.seat_all_series(asked)
+    if [len(found) for found in each] == [few, many]:
+        assert seats == each
+    else:
+        assert seats == []
         assert desk.state == state
         assert [column.tolist() for chunk in desk.draft.chunks for column in chunk] == before
-        assert len(one_by_one(desk, request, rows, most)) < least

@@ -134,6 +134,7 @@ class _Search:
         self._desk, self._job = desk, job
         self._count = count
         self._parts = parts_of(job, count)
+        self._are_alike = job.members.count(job.members[0]) == len(job.members)
         self._seats: dict[int, Seated] = {}
         self._tries = MOST_TRIES
 
@@ -251,21 +252,26 @@ class _Search:
 
     def _asked(self, members: tuple[int, ...]) -> dict[Request, int]:
         """What `members` ask for, and how many of them ask for it."""
-        first = self._job.members[members[0]]
-        if all(self._job.members[member] is first for member in members):
-            return {first: len(members)}
+        if self._are_alike:
+            return {self._job.members[0]: len(members)}
         return Counter(self._job.members[member] for member in members)
 
     def _seat_at_once(self, blocks: list[_Block]) -> bool | None:
-        """Whether the members of the one block are seated, all or none; None: it has to be tried."""
-        members, rows, packed = blocks[0]
-        if len(blocks) > 1 or rows is None or packed is not None or len(self._asked(members)) > 1:
+        """Whether the members of all blocks, which share no row, are seated; None: it has to be tried.
+
+        All of them or none: the draft is as before then.
+        """
+        series = []
+        for members, rows, packed in blocks:
+            if rows is None or packed is not None or len(self._asked(members)) > 1:
+                return None
+            series.append((self._job.members[members[0]], rows, len(members)))
+        found = self._desk.seat_all_series(series)
+        if found is None:
             return None
-        seats = self._desk.seat_series(self._job.members[members[0]], rows, len(members), least=len(members))
-        if seats is None:
-            return None
-        self._seats.update(zip(members, seats, strict=False))
-        return bool(seats)
+        for block, seats in zip(blocks, found, strict=False):
+            self._seats.update(zip(block.members, seats, strict=True))
+        return bool(found)
 
     def _seat_block(self, block: _Block) -> bool:
         """Whether its members are seated; what was seated before one failed is the caller's to take back."""
@@ -303,10 +309,9 @@ class _Search:
         asked = self._job.members
         left = []
         refused: set[Request] = set()
-        first = asked[members[0]] if members else None
-        alike = all(asked[member] is first for member in members)
-        if first is not None and rows is not None and alike and len(members) > 1:
-            seats = self._desk.seat_series(first, rows, len(members))
+        alike = len(self._asked(members)) == 1
+        if rows is not None and alike and len(members) > 1:
+            seats = self._desk.seat_series(asked[members[0]], rows, len(members))
             if seats is not None:
                 self._seats.update(zip(members, seats, strict=False))
                 return members[len(seats) :]

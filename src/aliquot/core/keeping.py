@@ -333,8 +333,10 @@ class Keeper:
         usable, idle = desk.draft.open_cards(seat.row)
         mask = seat.mask & (idle if seat.whole else usable)
         if not seat.whole:
-            left = chunk.left[place]
-            mask = sum(1 << card for card in bits(mask) if (left[card] >= seat.vector).all())
+            for card in bits(mask):
+                compute, memory, bandwidth = chunk.left[place, card].tolist()
+                if compute < seat.vector[0] or memory < seat.vector[1] or bandwidth < seat.vector[2]:
+                    mask &= ~(1 << card)
         cpu = min(seat.cpu, max(0, int(chunk.cpu[place])))
         host = min(seat.host, max(0, int(chunk.host[place])))
         if not mask and not cpu and not host:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from aliquot.core.linking import Need
 from aliquot.core.memo import Memo, need_of
 from aliquot.core.numa import split_host
 from aliquot.core.placement.cells import I32, I64
-from aliquot.core.placement.placer import Choice
+from aliquot.core.placement.placer import Choice, Placer
 from aliquot.core.placement.shapes import Shape
 from aliquot.core.reasons import can_never, find_reasons
 from aliquot.core.records import Frozen
@@ -44,9 +45,17 @@ class Mark(NamedTuple):
 
     columns: Handles
     refused: frozenset[Hashable]
-    shown: int
+    written: int  # rows until then
     state: int
     copies: tuple[tuple[str, Seat], ...]
+
+
+class _Series(NamedTuple):
+    """Places for members alike, one after the other; nothing is booked."""
+
+    option: Request
+    shape: Shape
+    choices: list[Choice]
 
 
 class Desk:
@@ -55,15 +64,24 @@ class Desk:
     def __init__(self, world: Frozen, settings: Settings, memo: Memo) -> None:
         self.world, self.settings, self.memo = world, settings, memo
         self.draft = Draft(world)
-        self.placer, self._chooser = memo.prepare(world, settings)
-        self.placer.sync(self.draft)
+        self._placer, self._chooser = memo.prepare(world, settings)
+        self._placer.sync(self.draft)
         self._refused: set[Hashable] = set()
         self._copies: tuple[tuple[str, Seat], ...] = ()  # seated on this draft: what each is a copy of
         self._standing: dict[str, tuple[Seat, ...]] | None = None
         self._closed: Mapping[int, Shut] = {}
-        self._shown: list[int] = []  # rows that the scorers were shown, in order
+        self._written: list[int] = []  # rows written on the draft, in order
+        self._shown = 0  # how many of them the scorers have been shown
         self.state = 0  # a number of its own for every state of the draft; back at a mark it is the mark's
         self._states = 0
+
+    @property
+    def placer(self) -> Placer:
+        """The scorers, who have seen all that is on the draft: they are shown it when they are asked."""
+        if self._shown < len(self._written):
+            self._placer.refresh(self.draft, self._written[self._shown :])
+            self._shown = len(self._written)
+        return self._placer
 
     def seat(self, request: Request, *, explained: bool = False) -> Seated | None:
         """Take the best place for `request`, or None where nothing that is free fits.
@@ -92,18 +110,35 @@ class Desk:
         self.book(seat)
         return Seated(seat, choice.loss, terms_of(choice))
 
-    def seat_series(self, request: Request, rows: I32, most: int, *, least: int = 0) -> list[Seated] | None:
-        """As `seat_within`, `most` times or until nothing fits; None: it has to be asked one by one.
+    def seat_series(self, request: Request, rows: I32, most: int) -> list[Seated] | None:
+        """As `seat_within`, `most` times or until nothing fits; None: it has to be asked one by one."""
+        series = self._choose_series(request, rows, most)
+        return None if series is None else self._book_series(series)
 
-        None are taken, and nothing is booked, where fewer than `least` fit.
+    def seat_all_series(self, asked: Sequence[tuple[Request, I32, int]]) -> list[list[Seated]] | None:
+        """Of each (request, rows, how many) a series; no row may be in two of them. None as `seat_series`.
+
+        None are taken, and nothing is booked, where one of them does not fit whole.
         """
+        found = []
+        for request, rows, many in asked:
+            series = self._choose_series(request, rows, many)
+            if series is None:
+                return None
+            if len(series.choices) < many:
+                return []
+            found.append(series)
+        return [self._book_series(series) for series in found]
+
+    def _choose_series(self, request: Request, rows: I32, most: int) -> _Series | None:
         options = self.memo.options(request)
         if len(options) > 1:
             return None
-        option, shape = options[0]
-        choices = self.placer.choose_series(shape, rows, most)
-        if choices is None or len(choices) < least:
-            return None if choices is None else []
+        choices = self.placer.choose_series(options[0][1], rows, most)
+        return None if choices is None else _Series(*options[0], choices)
+
+    def _book_series(self, series: _Series) -> list[Seated]:
+        option, shape, choices = series
         seated = []
         for choice in choices:
             seat = self.seat_at(option, shape, choice.row, choice.mask)
@@ -176,19 +211,19 @@ class Desk:
         self._copies += tuple((what, seat) for seat in seats)
 
     def book(self, seat: Seat) -> None:
-        """Take `seat` on the draft and show it to the scorers."""
+        """Take `seat` on the draft."""
         self.draft.book(seat)
         self.show()
 
     def release_all(self, seats: Sequence[Seat]) -> None:
-        """Give `seats` back on the draft, copies of nothing, and show them to the scorers at one go."""
+        """Give `seats` back on the draft, copies of nothing, at one go."""
         for seat in seats:
             self.draft.release(seat)
         if seats:
             self.catch_up()
 
     def release(self, seat: Seat) -> None:
-        """Give `seat` back on the draft and show it to the scorers."""
+        """Give `seat` back on the draft."""
         self.draft.release(seat)
         self._copies = tuple(each for each in self._copies if each[1] is not seat)
         self.show()
@@ -210,29 +245,29 @@ class Desk:
         self.show()
 
     def catch_up(self) -> None:
-        """Show the scorers at one go what was written on the draft itself; what was refused may fit now."""
+        """Know what was written on the draft itself; what was refused may fit now."""
         self.show()
         self._refused.clear()
 
     def show(self) -> None:
-        """Show the scorers the rows that were just written on the draft."""
-        rows = self.draft.take_touched()
-        self.placer.refresh(self.draft, rows)
-        self._shown += rows
+        """The draft was written on: the scorers see it when they are asked the next time."""
+        self._written += self.draft.take_touched()
         self._states += 1
         self.state = self._states
 
     def mark(self) -> Mark:
         """A point to go back to."""
-        return Mark(self.draft.mark(), frozenset(self._refused), len(self._shown), self.state, self._copies)
+        return Mark(self.draft.mark(), frozenset(self._refused), len(self._written), self.state, self._copies)
 
     def rollback(self, mark: Mark) -> None:
         """Back to `mark`; what was refused since then was refused for room that is there again."""
         self.draft.rollback(mark.columns)
         self._refused, self.state, self._copies = set(mark.refused), mark.state, mark.copies
-        rows = list(dict.fromkeys(self._shown[mark.shown :]))
-        del self._shown[mark.shown :]
-        self.placer.refresh(self.draft, rows)
+        shown = dict.fromkeys(self._written[mark.written : self._shown])
+        del self._written[mark.written :]
+        if shown:
+            self._placer.refresh(self.draft, shown)
+            self._shown = mark.written
 
     def remember(self, mark: Mark) -> None:
         """What was refused at `mark` still is: since then no more than was given back was taken."""
@@ -265,9 +300,10 @@ class Desk:
 
     def placement(self, seat: Seat) -> Placement:
         """`seat` in identities."""
-        node = self.world.nodes[self.world.node_at[seat.row]].node
-        cards = tuple(node.cards[at].uuid for at in bits(seat.mask))
-        return Placement(node.id, cards, seat.vector, seat.whole, seat.cpu, seat.host, seat.numa, seat.edges)
+        row, mask, vector, whole, cpu, host, numa, edges = seat
+        node = self.world.nodes[self.world.node_at[row]].node
+        cards = tuple([node.cards[at].uuid for at in bits(mask)])
+        return Placement(node.id, cards, vector, whole, cpu, host, numa, edges)
 
     def seat_at(self, request: Request, shape: Shape, row: int, mask: int) -> Seat:
         """The seat of `request` on cards `mask` of `row`."""
@@ -279,7 +315,7 @@ class Desk:
         if mask:
             # a whole card is booked entirely, whatever of it was asked for
             usable = kind.cards[bits(mask)[0]].usable_mib if shape.whole else 0
-            vector = Vector(FULL, usable, FULL) if shape.whole else Vector(*shape.ask[at])
+            vector = vector_of((FULL, usable, FULL) if shape.whole else shape.ask[at])
             edges = self._chooser.edges(at, mask, need_of(request))
         numa = split_host(chunk, place, kind, mask, request.cpu_milli, request.host_mib)
         return Seat(row, mask, vector, shape.whole, request.cpu_milli, request.host_mib, numa, edges)
@@ -327,4 +363,10 @@ class Desk:
 
 def terms_of(choice: Choice) -> tuple[Term, ...]:
     """The terms of a choice as a step keeps them."""
-    return tuple(Term(name, value) for name, value in choice.terms)
+    return tuple([Term(name, value) for name, value in choice.terms])
+
+
+@lru_cache(maxsize=1 << 12)
+def vector_of(ask: tuple[int, int, int]) -> Vector:
+    """`ask` as a vector: one for all who ask the same."""
+    return Vector(*ask)

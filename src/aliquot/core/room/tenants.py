@@ -356,7 +356,9 @@ def _rights(tenants: Tenants, claim: Claim | None, *, compiled: bool) -> tuple[I
     if claim is None:
         right[:] = Right.RANK
         return right, share
-    may = np.isin(tenants.leaf_of, [claim.leaf, *claim.open_leaves(tenants.below(claim.book.tree))])
+    is_open = np.zeros(len(claim.book.tree.names), np.bool_)
+    is_open[[claim.leaf, *claim.open_leaves(tenants.below(claim.book.tree))]] = True
+    may: npt.NDArray[np.bool_] = is_open[tenants.leaf_of]
     if compiled and _rights_at_once(tenants, claim, may, right, share):
         return right, share
     for at in np.flatnonzero(may).tolist():

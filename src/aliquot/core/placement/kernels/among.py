@@ -6,12 +6,12 @@ import numpy as np
 
 from aliquot.core.placement.cells import F64, I32, I64, Bool, Cells, Request
 from aliquot.core.placement.fills import NO_LIMIT
-from aliquot.core.placement.kernels.jit import compiled
+from aliquot.core.placement.kernels.jit import compiled, inlined
 
 TIE = 1e-9
 
 
-@compiled
+@inlined
 def slices_of(cells: Cells, request: Request, row: int, kind: int, card: int) -> int:
     """How many slices one card still gives."""
     most = NO_LIMIT
@@ -25,7 +25,7 @@ def slices_of(cells: Cells, request: Request, row: int, kind: int, card: int) ->
     return most
 
 
-@compiled
+@inlined
 def sets_of(cells: Cells, request: Request, row: int, kind: int) -> int:
     """Sets of distinct cards that give a slice each, or of idle cards."""
     allowed = cells.usable[row] & request.eligible[kind]

@@ -9,7 +9,7 @@ import numpy as np
 
 from aliquot.core.placement.cells import I32, U32, Cells, Request, Scores
 from aliquot.core.placement.kernels.fit import fit_mask, lowest
-from aliquot.core.placement.kernels.jit import compiled
+from aliquot.core.placement.kernels.jit import compiled, inlined
 
 NONE = 1 << 31
 TIGHTEST = 0
@@ -17,7 +17,7 @@ EMPTIEST = 1
 DRAWN = 2
 
 
-@compiled
+@inlined
 def choose_cards(cells: Cells, request: Request, row: int, mask: int, given: int, how: int) -> int:
     """The cards to take of `mask`."""
     if request.cards == 0:
@@ -39,7 +39,7 @@ def choose_cards(cells: Cells, request: Request, row: int, mask: int, given: int
     return 1 << chosen
 
 
-@compiled
+@inlined
 def drawn_card(cells: Cells, row: int, mask: int) -> int:
     """Any of the fitting cards, drawn by what the node has left."""
     drawn = 0
@@ -56,7 +56,7 @@ def drawn_card(cells: Cells, row: int, mask: int) -> int:
     return 0
 
 
-@compiled
+@inlined
 def milli_left(cells: Cells, row: int) -> int:
     total = 0
     for card in range(cells.effective.shape[1]):
@@ -64,7 +64,7 @@ def milli_left(cells: Cells, row: int) -> int:
     return total
 
 
-@compiled
+@inlined
 def begin_row(cells: Cells, request: Request, scores: Scores, given: U32, how: int, row: int) -> bool:
     """Reset the row's scores and choose its cards; False where it does not fit."""
     scores.loss[row] = np.inf

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from aliquot.core.placement.cells import I32, I64, Cells, Request
-from aliquot.core.placement.kernels.jit import compiled
+from aliquot.core.placement.kernels.jit import compiled, inlined
 
 
-@compiled
+@inlined
 def lowest(mask: int, count: int) -> int:
     """The `count` lowest bits of `mask`."""
     taken = 0
@@ -19,7 +19,7 @@ def lowest(mask: int, count: int) -> int:
     return taken
 
 
-@compiled
+@inlined
 def fits_card(cells: Cells, request: Request, row: int, kind: int, card: int) -> bool:
     """Whether one card has room. The caller has checked that the card is usable and eligible."""
     if request.whole:
@@ -30,7 +30,7 @@ def fits_card(cells: Cells, request: Request, row: int, kind: int, card: int) ->
     return True
 
 
-@compiled
+@inlined
 def fit_mask(cells: Cells, request: Request, row: int) -> int:
     """Cards with room, or 0 where the row can't serve the request at all (bit 31: fits without cards)."""
     kind = cells.kind[row]
@@ -55,7 +55,7 @@ def fit_masks(cells: Cells, request: Request, rows: I32, out: I64) -> None:
         out[at] = fit_mask(cells, request, rows[at])
 
 
-@compiled
+@inlined
 def after(cells: Cells, request: Request, row: int, kind: int, card: int) -> int:
     """`effective` of a card once the request is booked on it."""
     if request.whole:

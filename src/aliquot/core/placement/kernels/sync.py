@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from aliquot.core.placement.cells import I32, I64, U32, Cells
-from aliquot.core.placement.kernels.jit import compiled
+from aliquot.core.placement.kernels.jit import compiled, inlined
 
 
-@compiled
+@inlined
 def effective_of(cells: Cells, row: int, card: int) -> int:
     """What `cells.effective` is to be of one card, as the other cells of the row are."""
     kind = cells.kind[row]
