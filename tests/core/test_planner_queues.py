@@ -125,7 +125,7 @@ def test_two_borrowers_in_one_cycle_do_not_both_get_the_last_share() -> None:
     assert gates(decided) == {"b1": Gate.FIT}, "to a plan it is a matter of room, which may be made"
     told = explain_wait(site.frozen, how, site.job("b1").job.id, Memo(), site.at)
     assert (told.gate, told.lack) == (Gate.BORROWING, Lack(CARDS, 4000, 0, POOL, borrows=True))
-    assert list(gate_lines(told)) == ["It asks for 4 of cards; the pool has 0 left to lend."]
+    assert list(gate_lines(told)) == ["It asks for 4 of cards; the pool has 0 left for it."]
 
 
 def test_on_a_full_site_who_would_have_to_borrow_is_told_that_nothing_is_left_to_lend() -> None:

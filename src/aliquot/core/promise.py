@@ -159,7 +159,9 @@ def _time(term: Term, bound: int, now: int, expected: Expected | None, after: in
         guess = None if start.at_ms is None or after is None else start.at_ms + after
         return Part(term, Answer.CANNOT, bound, low, high, guess)
     if after is None or start.at_ms is None:
-        return Part(term, Answer.UNKNOWN, bound)
+        latest = start.at_ms if start.high_ms is None else start.high_ms
+        late = latest is not None and latest > bound  # the start alone, however short the job is
+        return Part(term, Answer.AT_RISK if late else Answer.UNKNOWN, bound)
     guess = start.at_ms + after
     if start.low_ms is None or start.high_ms is None:
         return Part(term, Answer.AT_RISK if guess > bound else Answer.POSSIBLE, bound, guess=guess)

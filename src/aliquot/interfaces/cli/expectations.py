@@ -116,6 +116,8 @@ def _range(part: Part, moment: Moment) -> str:
         return f"; {moment(part.guess)} if nobody else comes, and nothing to judge that by yet"
     if part.answer is Answer.UNKNOWN and part.term is Term.FINISH_BY:
         return "; start or run time is unknown"
+    if part.answer is Answer.AT_RISK:
+        return "; how long it runs is unknown, and its start alone may be too late"
     return "" if part.answer is Answer.CANNOT else "; the start is unknown"
 
 

@@ -236,7 +236,7 @@ def _lack(lack: Lack) -> str:
         most, used = (_amount(lack, amount) for amount in (lack.maximum, lack.used))
         left = f"has {have} left" if lack.have else "is used up"
         return f"It asks for {need} of {lack.resource}; maximum {most} of {where} {left}: {used} in use."
-    left = f"has {have} left, with what it may borrow" if lack.queue else f"has {have} left to lend"
+    left = f"has {have} left, with what it may borrow" if lack.queue else f"has {have} left for it"
     return f"It asks for {need} of {lack.resource}; {where} {left}."
 
 
