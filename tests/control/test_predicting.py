@@ -14,18 +14,19 @@ from aliquot.bootstrap import make_sim
 from aliquot.control.evenness import is_even
 from aliquot.control.predicting import Budget, count_forward, play_forward, predict
 from aliquot.control.whatif import Run
-from aliquot.core.events import Event, Granted
+from aliquot.core.events import Event, Granted, Resized
 from aliquot.core.ids import JobId
 from aliquot.core.image import image_of
-from aliquot.core.jobs import After, Array, Job, Stop
+from aliquot.core.jobs import After, Array, Elastic, Job, Stop
 from aliquot.core.queueing.outlook import Method
 from aliquot.core.queues import Queue
 from aliquot.core.room.disciplines import EASY
 from aliquot.core.settings import Backfill, Discipline, Preemption, Settings
+from aliquot.core.steps import Reserve
 from aliquot.core.workload import Offer
 from aliquot.core.world import World
-from tests.support.build import a_job, a_node, a_request, a_scenario, an_offer
-from tests.support.planning import PLAIN, carried_out, settings
+from tests.support.build import a_job, a_node, a_placement, a_request, a_scenario, an_offer
+from tests.support.planning import PLAIN, carried_out, planned, settings
 from tests.support.same import same_world
 from tests.support.worlds import WorldBuilder
 
@@ -227,6 +228,48 @@ def test_counts_are_as_good_as_the_plan_only_where_all_is_even() -> None:
     assert not is_even(waiting_site().node("m", 2).frozen, PLAIN)
     quick = predict(waiting_site().world, PLAIN, 0, [JobId("a")], Budget(most_even=0))
     assert quick.starts[JobId("a")].method is Method.COUNTS
+
+
+def wide_site(width: int) -> WorldBuilder:
+    """An elastic job, said to run for 8 h on one card, has so many of eight; another waits for all."""
+    node = a_node("n", 8)
+    linear = Elastic((1, 2, 4, 8), (1000, 2000, 4000, 8000))
+    site = WorldBuilder().node(node).submit("e", cards=8, elastic=linear, estimate_ms=480 * MINUTE)
+    site.granted("e", a_placement(node, range(width))).started("e")
+    return site.submit("a", cards=8, estimate_ms=MINUTE)
+
+
+@pytest.mark.parametrize(("width", "minutes"), [(1, 480), (2, 240), (8, 60)])
+def test_an_elastic_job_is_over_sooner_the_wider_it_is(width: int, minutes: int) -> None:
+    site = wide_site(width)
+    assert starts(site, PLAIN, "a") == {"a": minutes}
+    assert starts(site, PLAIN, "a", budget=Budget(0)) == {"a": minutes}
+    how = settings(backfill=Backfill(first=1, overdue_wide_ms=0))
+    (kept,) = [step for step in planned(site, how).steps if isinstance(step, Reserve)]
+    assert kept.from_ms == minutes * MINUTE, "its reservation begins then"
+
+
+def test_what_it_did_before_it_grew_counts() -> None:
+    """Half of it on one card in four hours, the other half on eight in half an hour."""
+    site, node = wide_site(1).later(240 * MINUTE), a_node("n", 8)
+    event = Resized(site.at, JobId("e"), 1, (a_placement(node, range(8)),))
+    assert starts(site.happen(event), PLAIN, "a") == {"a": 270}
+
+
+def test_a_gang_with_fewer_members_is_over_later() -> None:
+    """Two of three members take an hour and a half for what all do in one."""
+    node = a_node("n", 2)
+    site = WorldBuilder().node(node).submit("g", [a_request(1)] * 3, minimum=1, estimate_ms=60 * MINUTE)
+    site.granted("g", a_placement(node, [0]), a_placement(node, [1])).started("g").submit("a", estimate_ms=1)
+    assert starts(site, PLAIN, "a") == {"a": 90}
+
+
+def test_no_job_is_reckoned_to_outlive_its_limit_at_any_width() -> None:
+    node = a_node("n", 2)
+    site = WorldBuilder().node(node)
+    site.submit("g", [a_request(1)] * 3, minimum=1, estimate_ms=60 * MINUTE, limit_ms=70 * MINUTE)
+    site.granted("g", a_placement(node, [0]), a_placement(node, [1])).started("g").submit("a", estimate_ms=1)
+    assert starts(site, PLAIN, "a") == {"a": 70}
 
 
 def array_site(width: int, *minutes: int | None) -> WorldBuilder:

@@ -55,7 +55,7 @@ def between(low: int, high: int) -> Expected:
             bounded(None, HOUR, runs=None), between(0, 1), Answer.UNKNOWN, id="nobody knows how long it runs"
         ),
         pytest.param(
-            bounded(None, HOUR, runs=None), Expected(2 * HOUR), Answer.AT_RISK, id="the start is guessed too late"
+            bounded(None, HOUR, runs=None), Expected(2 * HOUR), Answer.AT_RISK, id="guessed too late"
         ),
         pytest.param(
             bounded(None, HOUR, runs=None), between(0, HOUR + 1), Answer.AT_RISK, id="it may start too late"

@@ -23,7 +23,7 @@ from aliquot.core.forecast import Forecast, State
 from aliquot.core.ids import JobId
 from aliquot.core.image import WorldImage, image_of, world_of
 from aliquot.core.jobs import Job
-from aliquot.core.lengths import length_by
+from aliquot.core.lengths import ends_at, length_by
 from aliquot.core.lifecycle import Phase
 from aliquot.core.pace import pace_of
 from aliquot.core.queueing.outlook import Method
@@ -324,7 +324,9 @@ def _end_of(record: JobRecord, settings: Settings, now: int, estimate_of: Estima
     """When what runs of `record` is expected to be over; FAR where nobody knows."""
     if record.phase is Phase.STOPPING:
         return max(now + 1, record.since_ms + record.grace_ms)
-    return expected_end(record.granted_ms, estimate_of(record.job), now, settings.overrun)
+    end = ends_at(record, lambda each: estimate_of(each.job))
+    length = None if end is None else end - record.granted_ms
+    return expected_end(record.granted_ms, length, now, settings.overrun)
 
 
 def is_countable(world: Frozen) -> bool:

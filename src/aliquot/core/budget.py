@@ -26,13 +26,13 @@ from msgspec.structs import replace
 from aliquot.core.ids import JobId
 from aliquot.core.inventory import accepts
 from aliquot.core.jobs import Request, asked_of
-from aliquot.core.lengths import LengthOf, length_by, told
+from aliquot.core.lengths import LengthOf, at_width, length_by, told
 from aliquot.core.lifecycle import Phase
 from aliquot.core.months import DAY_MS
 from aliquot.core.queues import MONEY
 from aliquot.core.records import Frozen, JobRecord
 from aliquot.core.settings import Settings
-from aliquot.core.spending import at_width, bills_of, due_length, month_at
+from aliquot.core.spending import bills_of, due_length, month_at
 from aliquot.core.standing import Standing
 from aliquot.core.steps import Cause, Evict, Lack
 from aliquot.core.units import FULL

@@ -8,7 +8,7 @@ from aliquot.core.allotment import allot
 from aliquot.core.events import WindowCancelled, WindowMade
 from aliquot.core.holdings import Holdings
 from aliquot.core.ids import CardId
-from aliquot.core.lengths import told
+from aliquot.core.lengths import ends_at, told
 from aliquot.core.records import NodeRecord
 from aliquot.core.windows import Closure
 
@@ -44,8 +44,8 @@ def _busy_until(record: NodeRecord, held: Holdings) -> Mapping[CardId, int]:
     found: dict[CardId, int] = {}
     for grant in held.grants_on(record.row):
         job = held.jobs[grant.id.job]
-        length = told(job.job)
-        until = _NEVER if length is None else job.granted_ms + length
+        end = ends_at(job, lambda record: told(record.job))
+        until = _NEVER if end is None else end
         for card in grant.placement.cards:
             found[card] = max(until, found.get(card, 0))
     return found

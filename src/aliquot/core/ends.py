@@ -12,7 +12,7 @@ import numpy as np
 
 from aliquot.core.columns import DIMS
 from aliquot.core.grants import Seat
-from aliquot.core.lengths import LengthOf, length_by
+from aliquot.core.lengths import LengthOf, ends_at, length_by
 from aliquot.core.lifecycle import Phase
 from aliquot.core.placement.cells import I32, I64, U32
 from aliquot.core.placement.stays import Stays
@@ -130,8 +130,8 @@ def _times(record: JobRecord, length: LengthOf) -> tuple[int, int]:
     """(end, since) of what the job of `record` holds."""
     if record.phase is Phase.STOPPING:
         return record.since_ms + record.grace_ms, -1
-    known = length(record)
-    return (FAR if known is None else record.granted_ms + known), record.granted_ms
+    end = ends_at(record, length)
+    return (FAR if end is None else end), record.granted_ms
 
 
 def _blank(rows: int, slots: int) -> Stays:

@@ -19,13 +19,13 @@ from aliquot.core.charging import Flavour, amounts_of, flavours_of, narrowed
 from aliquot.core.grants import Placement
 from aliquot.core.inventory import CardModel
 from aliquot.core.jobs import Job
+from aliquot.core.lengths import as_charged, at_width
 from aliquot.core.pace import as_granted, width_of
 from aliquot.core.queueing.quota import Charge, available, charge_of, fits
 from aliquot.core.queueing.tree import UNBOUNDED
 from aliquot.core.queues import CARDS, quotas_of
 from aliquot.core.records import Asked, Frozen, JobRecord
 from aliquot.core.room.reclaim import reclaim_right
-from aliquot.core.spending import as_charged, at_width
 from aliquot.core.spotting import Spotting
 from aliquot.core.standing import Standing
 from aliquot.core.steps import SpotRoom
@@ -73,10 +73,8 @@ class Growth:
         self, record: JobRecord, flavour: Flavour, placements: Sequence[Placement]
     ) -> tuple[JobRecord, Flavour]:
         """The job of `record` that starts on `placements`, and its charge; an elastic one at its width."""
-        if record.job.elastic is None:
-            return record, flavour
         started = at_width(record, width_of(record.job, placements))
-        if self._standing is None:
+        if self._standing is None or record.job.elastic is None:
             return started, flavour
         return started, flavour._replace(charge=self._charge(asked_for(self._world, record.job, placements)))
 

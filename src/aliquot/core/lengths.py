@@ -3,18 +3,25 @@
 Three words may be known of a job: its owner's estimate, a guess from jobs like it, and a limit after which it
 is ended. Which of the first two counts is the policy's choice; the limit bounds both, and speaks where
 neither is known. None is unknown, never now and never for ever.
+
+A word is meant for an elastic job at its first width, and for a gang with all its members: wider it is over
+sooner, with fewer members later. The limit is kept at any width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec.structs import replace
 
 from aliquot.core.jobs import Job
 from aliquot.core.settings import Settings, Source
+from aliquot.core.tide import asked_milli
 
 if TYPE_CHECKING:  # records load arrays, and who only reads what a service says has no need of them
-    from aliquot.core.records import JobRecord
+    from aliquot.core.records import Asked, JobRecord
 
 LengthOf: TypeAlias = "Callable[[JobRecord], int | None]"
 
@@ -44,6 +51,55 @@ def must_end(record: JobRecord, length: LengthOf) -> int | None:
     if found is None:
         return None
     return found + (job.stop.restart_ms if record.attempt > 1 and job.limit_ms is None else 0)
+
+
+def at_width(record: JobRecord, width: int) -> JobRecord:
+    """The job of `record` as one that has this width for good: cards, or members of a gang.
+
+    What its owner says is meant for the first width of an elastic job (8 h are 2 h where it is four times as
+    fast), and for all members of a gang (with 2 of 3 they are 12 h). What jobs like it ran, at whatever width
+    they had, counts as it is.
+    """
+    job = record.job
+    if job.elastic is not None:
+        slow, fast = job.elastic.speeds_milli[0], job.elastic.speed(width)
+    elif 0 < width < len(job.members):
+        slow, fast = len(job.members), width
+    else:
+        return record
+    estimate = None if job.estimate_ms is None else -(-job.estimate_ms * slow // fast)
+    return replace(record, job=replace(job.sized(width), elastic=None, estimate_ms=estimate))
+
+
+def as_charged(record: JobRecord, asked: tuple[Asked, ...]) -> JobRecord:
+    """`at_width` of the width for which it is charged `asked`; as it is written where that does not tell."""
+    job = record.job
+    if job.elastic is None and (len(job.members) == 1 or job.least == len(job.members)):
+        return record
+    milli = sum(part.milli for part in asked)
+    if job.elastic is not None:
+        alike = (width for width in job.elastic.widths if asked_milli(job.sized(width)) == milli)
+        return at_width(record, next(alike, job.elastic.widths[0]))
+    if asked_milli(job) == milli:
+        return record
+    sums = accumulate(asked_milli(replace(job, members=(request,))) for request in job.members)
+    return at_width(record, next((at for at, each in enumerate(sums, 1) if each == milli), 0))
+
+
+def ends_at(record: JobRecord, length: LengthOf) -> int | None:
+    """When the attempt under way of `record` is expected to be over, at the width it has; None: nobody knows.
+
+    What it did before its width last changed is reckoned as at its slowest, so it may be over sooner.
+    """
+    now, ran = length(as_charged(record, record.asked)), record.resized_ms - record.granted_ms
+    if now is None:
+        return None
+    end = record.granted_ms + now
+    if ran > 0:
+        elastic = record.job.elastic
+        slow = length(at_width(record, record.job.least if elastic is None else elastic.widths[0])) or 1
+        end = record.resized_ms + now * max(0, slow - ran) // slow
+    return end if record.job.limit_ms is None else min(end, record.granted_ms + record.job.limit_ms)
 
 
 def _told(record: JobRecord) -> int | None:

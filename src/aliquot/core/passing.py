@@ -237,7 +237,7 @@ class Pass:
         started, exact = self._growth.exact(record, flavour, place.placements)
         self._turns.admit(started, exact)
         if self._settings.backfill is not None or not self._keeper.is_empty:
-            self._keeper.note_started(record, seats)
+            self._keeper.note_started(started, seats)
         self._spotting.start(started.job)
         if record.job.array is not None:
             name = record.job.array.name

@@ -18,12 +18,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import immutables
-from msgspec.structs import replace
 
-from aliquot.core.lengths import told
+from aliquot.core.lengths import as_charged, told
 from aliquot.core.months import DAY_MS, begin_of, month_of
 from aliquot.core.records import Asked, JobRecord, Spent
-from aliquot.core.tide import asked_milli
 
 Book = immutables.Map[tuple[str, str], Spent]
 
@@ -56,30 +54,6 @@ class Spending:
             month = month_at(now)[0]
             new = Spent(month, used_by(before, now), before.milli + milli, now, known, ends)
             self.book = self.book.set(key, new)
-
-
-def at_width(record: JobRecord, width: int) -> JobRecord:
-    """An elastic job as one that has this width for good; any other as it is.
-
-    What its owner says is meant for its first width: 8 h are 2 h where it is four times as fast. A limit, and
-    what jobs like it ran at whatever width they had, count as they are.
-    """
-    job = record.job
-    if job.elastic is None:
-        return record
-    told_ms, first, speed = job.estimate_ms, job.elastic.speeds_milli[0], job.elastic.speed(width)
-    estimate = None if told_ms is None else -(-told_ms * first // speed)
-    return replace(record, job=replace(job.sized(width), elastic=None, estimate_ms=estimate))
-
-
-def as_charged(record: JobRecord, asked: tuple[Asked, ...]) -> JobRecord:
-    """`at_width` of the width for which it is charged `asked`; of its first where that does not tell."""
-    elastic = record.job.elastic
-    if elastic is None:
-        return record
-    milli = sum(part.milli for part in asked)
-    alike = (width for width in elastic.widths if asked_milli(record.job.sized(width)) == milli)
-    return at_width(record, next(alike, elastic.widths[0]))
 
 
 def due_length(record: JobRecord, length: int | None) -> int | None:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from aliquot.core.charging import at_least
 from aliquot.core.ids import JobId
 from aliquot.core.jobs import Job
+from aliquot.core.lengths import as_charged
 from aliquot.core.records import Frozen, NodeRecord
 from aliquot.core.settings import SpotCap
-from aliquot.core.spending import as_charged
 from aliquot.core.steps import Gate, SpotRoom, Wait
 from aliquot.core.tide import BIN_MS, asked_milli, high_tide
 from aliquot.core.units import FULL
