@@ -83,7 +83,7 @@ def queue(quota: str) -> str:
         ),
         (
             "nominal: 0, borrowing: 1",
-            "what its queue is entitled to is used up, and nothing more can be borrowed now",
+            "it goes beyond what is left of its queue's own, and not so much can be borrowed now",
             "It asks for 1 of cards; queue lab has 0 left, with what it may borrow.",
         ),
     ],

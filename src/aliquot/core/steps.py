@@ -20,7 +20,7 @@ class Gate(Enum):
 
     ORDER = "order"  # a job before it waits and the queue is strict
     QUOTA = "quota"  # its queue has used up what it may take
-    BORROWING = "borrowing"  # its own nominal is used up, and nothing is left that it may borrow
+    BORROWING = "borrowing"  # beyond what is left of its queue's own, and not so much is left to borrow
     DEPENDENCY = "dependency"  # jobs it waits for are not over
     ARRAY = "array"  # as many of its array are under way as may be
     SPOT = "spot"  # spot work holds as much as the demand of other work is expected to leave

@@ -28,7 +28,7 @@ from aliquot.core.wishes import Level
 GATES: Final[dict[Gate, str]] = {
     Gate.ORDER: "a job before it waits, and the queue is strict first-in, first-out",
     Gate.QUOTA: "its queue may not take more now",
-    Gate.BORROWING: "what its queue is entitled to is used up, and nothing more can be borrowed now",
+    Gate.BORROWING: "it goes beyond what is left of its queue's own, and not so much can be borrowed now",
     Gate.DEPENDENCY: "jobs it waits for are not over",
     Gate.ARRAY: "as many of its array run as may run at once",
     Gate.SPOT: "spot work holds as much as others are expected to leave",
