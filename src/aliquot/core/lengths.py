@@ -11,14 +11,15 @@ sooner, with fewer members later. The limit is kept at any width.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
-from aliquot.core.jobs import Job
+from aliquot.core.jobs import Job, Request
 from aliquot.core.settings import Settings, Source
-from aliquot.core.tide import asked_milli
+from aliquot.core.tide import asked_milli, milli_of
 
 if TYPE_CHECKING:  # records load arrays, and who only reads what a service says has no need of them
     from aliquot.core.records import Asked, JobRecord
@@ -82,8 +83,14 @@ def as_charged(record: JobRecord, asked: tuple[Asked, ...]) -> JobRecord:
         return at_width(record, next(alike, job.elastic.widths[0]))
     if asked_milli(job) == milli:
         return record
-    sums = accumulate(asked_milli(replace(job, members=(request,))) for request in job.members)
-    return at_width(record, next((at for at, each in enumerate(sums, 1) if each == milli), 0))
+    return at_width(record, _count_for(job.members, milli))
+
+
+@lru_cache(maxsize=1 << 10)
+def _count_for(members: tuple[Request, ...], milli: int) -> int:
+    """How many of the first `members` ask for so many milli-cards; 0: none do."""
+    sums = accumulate(milli_of((request,)) for request in members)
+    return next((at for at, each in enumerate(sums, 1) if each == milli), 0)
 
 
 def ends_at(record: JobRecord, length: LengthOf) -> int | None:

@@ -44,11 +44,12 @@ class Tide(msgspec.Struct, frozen=True):
 
 def asked_milli(job: Job) -> int:
     """Milli-cards of all its members; the whole card where a slice's compute is not said."""
-    return _asked_milli(job.members)
+    return milli_of(job.members)
 
 
 @lru_cache(maxsize=1 << 10)
-def _asked_milli(members: tuple[Request, ...]) -> int:
+def milli_of(members: tuple[Request, ...]) -> int:
+    """The same of `members`."""
     return sum(
         request.cards * (FULL if request.whole else request.ask.compute_milli or FULL) for request in members
     )
