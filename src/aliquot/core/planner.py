@@ -84,7 +84,8 @@ def explain_wait(
         gate, short = look_closer(desk, job, missing, seated, reasons)
         desk.rollback(mark)
         if (never := find_never(desk, record.job)) is not None:
-            return Wait(job_id, Gate.NEVER, reasons, near=never.near)
+            what = None if never.near is not None else never
+            return Wait(job_id, Gate.NEVER, reasons, near=never.near, never=what)
         if releasing := find_releasing(desk, job, largest_first(job.members)):
             return Wait(job_id, Gate.RELEASE, reasons, others=releasing)
         full = said or Wait(job_id, Gate.FIT)

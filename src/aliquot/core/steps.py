@@ -348,6 +348,7 @@ class Wait(msgspec.Struct, frozen=True):
     room: SpotRoom | None = None  # for SPOT
     fenced: tuple[Fenced, ...] = ()  # for RESERVATION, where windows and not other jobs hold it
     near: Near | None = None  # for TOPOLOGY between nodes, and NEVER where no domain is large enough
+    never: Never | None = None  # for NEVER else: what no node, or not all of them, could hold
     unsearched: bool = False  # whether anybody could be stopped for it is looked at in a later plan
 
     @property

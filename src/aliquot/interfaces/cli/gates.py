@@ -61,6 +61,8 @@ def gate_lines(wait: Wait) -> Iterator[str]:
         yield _short(wait.short)
     if wait.near is not None:
         yield _near(wait.near)
+    if wait.never is not None:
+        yield never_line(wait.never)
     if wait.room is not None:
         yield _room(wait.room)
     if wait.unsearched:

@@ -205,7 +205,8 @@ def explanation_lines(said: LiveExplanation) -> Iterator[str]:
         if said.refused:
             yield f"  Its last attempt could not be started here: {said.refused}."
         yield from (f"  {line}" for line in _outlook_lines(said))
-        if said.never is not None and said.never.lack is None and said.wait.near is None:
+        told = said.wait.near or said.wait.never  # by the lines of its gate
+        if said.never is not None and said.never.lack is None and told is None:
             yield f"  {never_line(said.never)}"
         yield from (f"  {line}" for line in gate_lines(said.wait))
         yield from (f"  {reason}" for reason in _reasons(said))
