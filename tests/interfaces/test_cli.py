@@ -183,7 +183,8 @@ def test_explain_what_can_never_fit(tmp_path: Path) -> None:
     done = aliquot("explain", file, "web-0")
     assert done.out.splitlines() == [
         "web-0 waits at 0 s under policy plain: it can never fit, even with nothing else on any node.",
-        "  It asks for 3 cards of one node, and none has more than 2 that would do: it waits until that changes.",
+        "  It asks for 3 cards of one node, and none has more than 2 that would do: it waits until that "
+        "changes.",
         "  Place 1 of 3 in the queue.",
         "  1 node is too small even when empty",
         "  1 node in all.",
