@@ -181,10 +181,10 @@ def test_explain_what_can_never_fit(tmp_path: Path) -> None:
     file = tmp_path / "site.yaml"
     file.write_text(SITE.replace("gpu: {memory: 6GiB}", "gpu: {count: 3}"))
     done = aliquot("explain", file, "web-0")
+    lacks = "3 cards of one node, and none has more than 2 that would do"
     assert done.out.splitlines() == [
         "web-0 waits at 0 s under policy plain: it can never fit, even with nothing else on any node.",
-        "  It asks for 3 cards of one node, and none has more than 2 that would do: it waits until that "
-        "changes.",
+        f"  It asks for {lacks}: it waits until that changes.",
         "  Place 1 of 3 in the queue.",
         "  1 node is too small even when empty",
         "  1 node in all.",
