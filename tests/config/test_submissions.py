@@ -114,6 +114,11 @@ def test_whoever_waits_is_submitted_after_those_it_waits_for(tmp_path: Path) -> 
     assert found[2].asked.spec["after"] == ["a", "17"]
 
 
+def test_whoever_stands_behind_those_it_waits_for_keeps_its_place(tmp_path: Path) -> None:
+    found = submit(tmp_path, ("c", ""), ("b", ", afterOk: [c]"), ("a", ""), ("d", ", after: [b]"))
+    assert [each.asked.name for each in found] == ["c", "b", "a", "d"]
+
+
 def test_jobs_that_wait_for_each_other_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="wait for each other") as caught:
         submit(tmp_path, ("a", ", after: b"), ("b", ", after: a"))

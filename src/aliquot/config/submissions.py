@@ -7,6 +7,7 @@ are taken apart. The words for cards, cpu, queue and so on are those of every ot
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Sequence
 from functools import partial
 from pathlib import Path
@@ -165,16 +166,19 @@ def _in_order(items: Sequence[Item]) -> list[Item]:
     names = [_name_of(item) for item in items]
     waits = [_waits_of(item) for item in items]
     ordered: list[int] = []
-    left = list(range(len(items)))
+    left, unwritten = list(range(len(items))), Counter(names)
     while left:
-        open_names = {names[at] for at in left}
-        ready = [at for at in left if not any(wait.text in open_names for wait in waits[at])]
-        if not ready:
+        late = []
+        for at in left:
+            if any(unwritten[wait.text] for wait in waits[at]):
+                late.append(at)
+            else:
+                ordered.append(at)
+                unwritten[names[at]] -= 1
+        if late == left:
             first = waits[left[0]][0]
             first.fail("jobs wait for each other", "take one of these edges away")
-        ordered += ready
-        done = set(ready)
-        left = [at for at in left if at not in done]
+        left = late
     return [items[at] for at in ordered]
 
 
