@@ -133,4 +133,6 @@ def test_the_list_of_residents_is_another_as_soon_as_a_grant_changes() -> None:
     site = two_on_a_card()
     before = site.frozen.residents[0]
     assert site.started("short").frozen.residents[0] == before
-    assert site.frozen.residents[0] is not before
+    after = site.frozen.residents[0]
+    assert after is not before
+    assert [one is other for one, other in zip(before, after, strict=True)] == [False, True]

@@ -104,7 +104,7 @@ class Holdings:
     def _replace(self, old: Grant, new: Grant) -> None:
         held = self.grants[old.id.job]
         self.grants = self.grants.set(old.id.job, tuple(new if grant is old else grant for grant in held))
-        self._touch(self.nodes[old.placement.node].row)
+        self._touch(new)
 
     def _recount(self, record: NodeRecord) -> None:
         """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
@@ -205,12 +205,18 @@ class Holdings:
                     for grant in grants
                 ),
             )
-            for row in {self.nodes[grant.placement.node].row for grant in grants}:
-                self._touch(row)
+            for grant in grants:
+                self._touch(grant)
 
-    def _touch(self, row: int) -> None:
-        """Another list of the same residents: whoever remembers the row by it reads it again."""
-        self.residents = self.residents.set(row, (*self.residents[row],))
+    def _touch(self, grant: Grant) -> None:
+        """Another list of the same residents, in which `grant` is another object, equal to what it was.
+
+        Whoever remembers the row by the list reads it again, and of those on it such as are not the same.
+        """
+        row = self.nodes[grant.placement.node].row
+        held = self.residents[row]
+        at = held.index(grant.id)
+        self.residents = self.residents.set(row, (*held[:at], GrantId._make(grant.id), *held[at + 1 :]))
 
     def _seat(self, placement: Placement) -> Seat:
         record = self.nodes.get(placement.node)

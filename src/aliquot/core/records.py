@@ -169,7 +169,8 @@ class Round(msgspec.Struct, frozen=True):
 class Frozen(msgspec.Struct, frozen=True):
     """An immutable world. `pending` is in queue order; `node_at[row]` names the node of a row.
 
-    `residents[row]`: who holds something on that row, in another tuple as soon as a grant there changes.
+    `residents[row]`: who holds something on that row, in another tuple as soon as a grant there changes; the
+    id of that grant is then another object, equal to what it was.
     `strained`: rows that offer less than their node
     minus their bookings, since it is closed, faulty or over-committed. `waiting` is `pending` by queue,
     `kept` the room kept for waiting jobs, oldest first. `usage` is what (queue, model) is charged

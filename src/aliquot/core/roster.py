@@ -1,8 +1,8 @@
 """Who holds something on each row, by number, and what of it has changed since somebody last looked.
 
 A cache outside the world, followed from plan to plan. A row is read again when its list of residents or its
-node's record is another object: the world makes a new list whenever a grant there changes. A reading says
-which rows and which grants it found changed, so whoever remembers something of them asks for those only.
+node's record is another object, and a grant when its id there is: the world makes new ones of both whenever a
+grant changes. A reading says which it found, so whoever remembers something of them asks for those only.
 What changes of a job without its grants (its idling, whom it waits for) may be as it was before.
 
 Numbers of grants are given out again once they are free, so nothing may depend on their order.
@@ -109,38 +109,30 @@ class Roster:
         return map(self.held.__getitem__, numbers)
 
     def _read_row(self, world: Frozen, row: int, after: tuple[GrantId, ...]) -> None:
-        """Number who is there, and note whose job or grants are others than before."""
-        jobs, grants = world.jobs, world.grants
-        numbers = [*map(self._number_of.get, after)]
-        known_records, known_grants, row_of, read = self._records, self._grants, self._row_of, self._read
-        found: list[int] = []
-        for held, number in zip(after, numbers, strict=True):
-            job = held.job
-            record, own = jobs[job], grants[job]
-            at = number
-            if at is None:
+        """Number who is there, and read whose id is another object than before: its grant has changed."""
+        known, number_of = self.held, self._number_of
+        numbers: list[int] = []
+        for held in after:
+            at = number_of.get(held, -1)
+            if at < 0:
                 at = self._admit(held)
-                read = self._read
-            elif known_grants[at] is own and known_records[at] is record:
-                found.append(at)
-                row_of[at] = row
-                continue
-            known_records[at], known_grants[at], row_of[at] = record, own, row
-            read[at] = self.reading
-            found.append(at)
-        if len(found) > self._numbers.shape[1]:
-            self._widen(len(self.residents), 2 * len(found))
-        self._numbers[row, : len(found)] = found
-        self._count[row] = len(found)
+            if known[at] is not held:
+                known[at], job = held, held.job
+                self._records[at], self._grants[at] = world.jobs[job], world.grants[job]
+                self._row_of[at], self._read[at] = row, self.reading
+            numbers.append(at)
+        if len(numbers) > self._numbers.shape[1]:
+            self._widen(len(self.residents), 2 * len(numbers))
+        self._numbers[row, : len(numbers)] = numbers
+        self._count[row] = len(numbers)
 
     def _admit(self, held: GrantId) -> int:
-        """A number for one who came."""
+        """A number for one who came, yet to be read."""
         if self._free:
             at = self._free.pop()
-            self.held[at] = held
         else:
             at = len(self.held)
-            self.held.append(held)
+            self.held.append(None)
             self._records.append(None)
             self._grants.append(())
             self._row_of.append(-1)

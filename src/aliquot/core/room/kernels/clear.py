@@ -81,6 +81,12 @@ def clear_row(
             one_of[n, _AT], one_of[n, _LATE] = people.columns[AT_MS, one], people.columns[SEQ, one]
             n += 1
         at = end
+    # whatever quotas say, it takes more than all of them
+    for one in range(n):
+        _shift(room, cards, lines, first[one], last[one], 1)
+    if not _fits(room, cards, asked, members):
+        return NONE, NODES
+    room[:], cards[:] = bare, left
     lack = _lacking(room, cards, asked, members)
     order = np.arange(n)
     if not _sort(order, one_of, lack):
