@@ -63,8 +63,11 @@ class Grants:
                 self.at.setdefault(event.job, event.at)
 
 
-def drawn(random: Random, jobs: int = 14) -> list[Offer]:
-    """Jobs of all kinds that come within an hour and run exactly as long as they say."""
+def drawn(random: Random, jobs: int = 14, *, widths: bool = True) -> list[Offer]:
+    """Jobs of all kinds that come within an hour and run exactly as long as they say.
+
+    `widths`: some may have several. What they did before one changed is only estimated.
+    """
     offers, at = [], 0
     for seq in range(jobs):
         at += random.randrange(8 * MINUTE)
@@ -75,6 +78,10 @@ def drawn(random: Random, jobs: int = 14) -> list[Offer]:
         if random.random() < 0.2:
             ask = [a_request(4)] * random.randrange(2, 4)
         more: dict[str, object] = {"stop": Stop(stop_ms=0)}
+        if widths and len(ask) > 1 and random.random() < 0.5:
+            more["minimum"] = 1
+        elif widths and len(ask) == 1 and random.random() < 0.2:
+            ask, more["elastic"] = [a_request(4)], Elastic((1, 2, 4), (1000, 1900, 3000))
         if seq and random.random() < 0.15:
             more["after"] = (After(JobId(f"j{random.randrange(seq)}")),)
         if random.random() < 0.2:
@@ -101,7 +108,7 @@ def begun(offers: list[Offer], how: Settings, until_ms: int) -> tuple[Run, Grant
 @given(random=st.randoms(use_true_random=False))
 def test_exact_estimates_and_no_newcomers_give_what_then_happens(name: str, random: Random) -> None:
     how = POLICIES[name]
-    offers = drawn(random)
+    offers = drawn(random, widths=how.preemption is None)
     run, grants = begun(offers, how, offers[-1].job.submitted_ms + random.randrange(20 * MINUTE))
     waiting = {key[3] for key in run.world.freeze().pending}
     before = dict(grants.at)

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from aliquot.core.jobs import Job, Request
 from aliquot.core.settings import Settings, Source
 from aliquot.core.tide import asked_milli, milli_of
+from aliquot.core.units import FULL
 
 if TYPE_CHECKING:  # records load arrays, and who only reads what a service says has no need of them
     from aliquot.core.records import Asked, JobRecord
@@ -65,7 +66,7 @@ def at_width(record: JobRecord, width: int) -> JobRecord:
     if job.elastic is not None:
         slow, fast = job.elastic.speeds_milli[0], job.elastic.speed(width)
     elif 0 < width < len(job.members):
-        slow, fast = len(job.members), width
+        slow, fast = FULL, max(1, FULL * width // len(job.members))  # as `pace` has it
     else:
         return record
     estimate = None if job.estimate_ms is None else -(-job.estimate_ms * slow // fast)
