@@ -114,7 +114,8 @@ class Foresight:
             self._begin_with(world)
         waiting = [key[3] for key in world.freeze().pending]
         for job in self._said.keys() - set(waiting):
-            self._forget(job)
+            del self._said[job]
+            self._outlook.forget(job)
         self.is_stale = True
         self._fresh = dict.fromkeys(job for job in waiting if job not in self._said)
         self._is_blind |= any(record.job.estimate_ms is None for record in world.jobs.values())
