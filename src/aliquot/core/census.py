@@ -141,12 +141,19 @@ class Census:
             return rows
         if record.phase is Phase.STOPPING:
             memo.ending[job] = None
-        memo.lodgers[job] = Lodger(record, grants, _shape(parts))
+        memo.lodgers[job] = Lodger(record, grants, _shape(parts) if job in memo.changing else ())
         if not parts:
             return rows
         is_whole = len(parts) == 1 and not parts[0][0].keep
-        roll.add(job, parts, _numbers_of(self._desk, grants, is_whole=is_whole), is_whole=is_whole)
-        return [*rows, *(seat.row for one, _ in parts for seat in one.seats)]
+        seats = [seat for one, _ in parts for seat in one.seats]
+        given = grants
+        if is_whole and len(seats) < len(grants):
+            given = tuple(
+                grant for grant in grants if grant.seat and self._desk.draft.can_release(grant.seat)
+            )
+        number = self._desk.memo.roster.number
+        roll.add(job, parts, [number(grant.id) for grant in given], is_whole=is_whole)
+        return [*rows, *(seat.row for seat in seats)]
 
     def _parts(self, record: JobRecord, grants: tuple[Grant, ...]) -> list[tuple[Tenant, Terms]]:
         """The job of `record` as what it would give up at each narrower width, and then altogether."""
@@ -263,16 +270,6 @@ def _seats_of(desk: Desk, grants: Iterable[Grant], states: Sequence[GrantState])
         if desk.draft.can_release(grant.seat):
             seats.append(grant.seat)
     return tuple(seats)
-
-
-def _numbers_of(desk: Desk, grants: Iterable[Grant], *, is_whole: bool) -> list[int]:
-    """What the roster has for `grants`; where they are given up whole, for those of `_seats_of`."""
-    number = desk.memo.roster.number
-    return [
-        number(grant.id)
-        for grant in grants
-        if not is_whole or (grant.seat is not None and desk.draft.can_release(grant.seat))
-    ]
 
 
 def _firm_seats(world: Frozen) -> dict[JobId, tuple[Seat, ...]]:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from aliquot.core.columns import DIMS
-from aliquot.core.grants import Seat
+from aliquot.core.grants import Grant, Seat
 from aliquot.core.lengths import LengthOf, ends_at, length_by
 from aliquot.core.lifecycle import Phase
 from aliquot.core.placement.cells import I32, I64, U32
@@ -82,14 +82,7 @@ class EndsMemo:
             self._lines = np.concatenate((self._lines, more))
         numbers = roster.grants_since(self._seen)
         if numbers:
-            self._lines[numbers] = [self._line(at, length) for at in numbers]
-
-    def _line(self, at: int, length: LengthOf) -> tuple[int, ...]:
-        known = self._roster.grant(at)
-        seat = None if known is None else known[1].seat
-        if known is None or seat is None:
-            return _NOWHERE
-        return (*_times(known[0], length), seat.mask, *seat.vector, seat.cpu, seat.host)
+            self._lines[numbers] = [_line(known, length) for known in roster.every(numbers)]
 
     def _write(self, rows: list[int]) -> None:
         """Each of `rows` anew, the first to end first, else in the order of residents."""
@@ -124,6 +117,13 @@ class EndsMemo:
         pairs: Iterable[tuple[AnyColumn, AnyColumn]] = zip(self._stays[1:], old[1:], strict=True)
         for new, before in pairs:
             new[:known, :used] = before
+
+
+def _line(known: tuple[JobRecord, Grant] | None, length: LengthOf) -> tuple[int, ...]:
+    if known is None or known[1].seat is None:
+        return _NOWHERE
+    _, mask, (compute, memory, bandwidth), _, cpu, host, _, _ = known[1].seat
+    return (*_times(known[0], length), mask, compute, memory, bandwidth, cpu, host)
 
 
 def _times(record: JobRecord, length: LengthOf) -> tuple[int, int]:

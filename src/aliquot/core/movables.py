@@ -44,8 +44,8 @@ class MovablesMemo:
         if self._seen == roster.reading:
             return
         self._each += [None] * (len(roster.held) - len(self._each))
-        for at in roster.grants_since(self._seen):
-            grant = roster.grant(at)
+        numbers = roster.grants_since(self._seen)
+        for at, grant in zip(numbers, roster.every(numbers), strict=True):
             self._each[at] = None if grant is None else _movable(*grant)
         for row in roster.rows_since(self._seen):
             self._known.pop(row, None)

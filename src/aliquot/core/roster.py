@@ -100,6 +100,16 @@ class Roster:
         held, record = self.held[at], self._records[at]
         return None if held is None or record is None else (record, self._grants[at][held.member])
 
+    def every(self, numbers: Sequence[int]) -> list[tuple[JobRecord, Grant] | None]:
+        """As `grant`, of each of `numbers`."""
+        held, records, grants = self.held, self._records, self._grants
+        return [
+            None
+            if (one := held[at]) is None or (record := records[at]) is None
+            else (record, grants[at][one.member])
+            for at in numbers
+        ]
+
     def number(self, held: GrantId) -> int:
         """Of a grant that is held."""
         return self._number_of[held]

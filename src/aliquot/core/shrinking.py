@@ -30,6 +30,8 @@ MOST_LEVELS: Final = 8
 def levels_of(desk: Desk, record: JobRecord, grants: Sequence[Grant]) -> tuple[Level, ...]:
     """The widest first, each with what it leaves free beyond the one before; none where it can't shrink."""
     job = record.job
+    if job.elastic is None and len(job.members) == 1:
+        return ()
     if record.phase is not Phase.RUNNING or job.is_sited or job.together is not None:
         return ()
     if any(grant.state is not GrantState.RUNNING or grant.seat is None for grant in grants):

@@ -29,6 +29,9 @@ cards it holds in all, 1 where it is a part of a job.
 TENANT, MASK, COMPUTE, MEMORY, BANDWIDTH, CPU, HOST = range(7)
 """Columns of what is held on a row, one line for each seat; those of one tenant side by side."""
 
+Line = tuple[int, int, int, int, int, int, int]
+
+_NO_LINE: Final[Line] = (-1, 0, 0, 0, 0, 0, 0)
 _FIRST: Final = 256
 _SLACK: Final = 8
 
@@ -119,11 +122,14 @@ class Roll:
         self.held: I64 = np.zeros((_FIRST, 7), np.int64)
         self.start: I64 = np.zeros(0, np.int64)
         self.count: I64 = np.zeros(0, np.int64)
-        self._lines: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}  # of each: row, what it holds
-        # by number of the roster, for what is held whole: its line, tenant -1 where there is none
-        self._line_of: I64 = np.full((_FIRST, 7), -1, np.int64)
-        self._parted: I64 = np.full(_FIRST, -1, np.int64)  # else a part of its job, that gives up some of it
         self._grants: dict[JobId, Sequence[int]] = {}  # numbers of the roster
+        # by these numbers: the line of what is given up whole, else the first part of its job
+        self._line: dict[int, Line] = {}
+        self._parted: dict[int, int] = {}
+        # the same in columns, once `_stale` are written: tenant -1 where there is no line
+        self._stale: dict[int, None] = {}
+        self._lines: I64 = np.full((_FIRST, 7), -1, np.int64)
+        self._is_parted = np.zeros(_FIRST, np.bool_)
         self._room: I64 = np.zeros(0, np.int64)
         self._end = 0
         self._free: list[int] = []
@@ -147,32 +153,31 @@ class Roll:
         for one, terms in parts:
             at = self._free.pop() if self._free else self._new()
             self.all[at] = one
-            seats = one.seats
-            self._lines[at] = tuple(
-                (seat.row, (at, seat.mask, *seat.vector, seat.cpu, seat.host)) for seat in seats
-            )
-            cards = sum(seat.mask.bit_count() for seat in one.seats)
+            cards = sum([seat.mask.bit_count() for seat in one.seats])
             kind = self.kinds.of(one)
             self._fresh[at] = (*terms, kind, *one.submitted, cards, len(parts) > 1)
             if numbers:
                 self.before[at] = numbers[-1]
             numbers.append(at)
         self.numbers[job], self._grants[job] = tuple(numbers), grants
-        self._widen_grants(max(grants, default=0) + 1)
-        if is_whole:
-            self._line_of[grants] = [line for _, line in self._lines[numbers[0]]]
-        else:
-            self._parted[grants] = numbers[0]
+        for place, grant in enumerate(grants):
+            self._stale[grant] = None
+            if is_whole:
+                self._line[grant] = _line_of(numbers[0], parts[0][0].seats[place])
+            else:
+                self._parted[grant] = numbers[0]
 
     def drop(self, job: JobId) -> list[int]:
         """It is not to be stopped any more; the rows where it held something."""
         rows: dict[int, None] = {}
         own = self.numbers.pop(job, ())
         for grant in self._grants.pop(job, ()):  # another may have the number of a grant by now
-            if self._line_of[grant, TENANT] in own:
-                self._line_of[grant, TENANT] = -1
-            if self._parted[grant] in own:
-                self._parted[grant] = -1
+            if self._line.get(grant, _NO_LINE)[TENANT] in own:
+                del self._line[grant]
+                self._stale[grant] = None
+            if self._parted.get(grant, -1) in own:
+                del self._parted[grant]
+                self._stale[grant] = None
         for at in own:
             one = self.all[at]
             assert one is not None
@@ -191,11 +196,11 @@ class Roll:
 
     def lay(self, rows: Sequence[int], roster: Roster) -> None:
         """Write anew what is held on `rows`, in the order of their residents, that of one tenant together."""
-        self._widen_grants(len(roster.held))
+        self._write_grants(len(roster.held))
         place, grants = roster.on(rows)
         is_parted = np.zeros(len(rows), np.bool_)
-        is_parted[place[self._parted[grants] >= 0]] = True
-        lines = self._line_of[grants]
+        is_parted[place[self._is_parted[grants]]] = True
+        lines = self._lines[grants]
         keep = (lines[:, TENANT] >= 0) & ~is_parted[place]
         place, lines = place[keep], lines[keep]
         key = place * len(self.all) + lines[:, TENANT]
@@ -209,7 +214,7 @@ class Roll:
         for row in every[is_parted].tolist():
             jobs = dict.fromkeys(held.job for held in roster.residents[row])
             own = (at for job in jobs for at in self.numbers.get(job, ()))
-            found = [line for at in own for there, line in self._lines[at] if there == row]
+            found = [line for at in own for line in self._lines_on(row, at)]
             self._write(np.array([row]), np.array([len(found)]), np.array(found, np.int64))
 
     def _write(self, rows: I64, count: I64, lines: I64) -> None:
@@ -218,12 +223,22 @@ class Roll:
         self.count[rows] = count
         self.held[lines_of(self.start[rows], count)] = lines
 
-    def _widen_grants(self, count: int) -> None:
-        missing = count - len(self._parted)
+    def _lines_on(self, row: int, at: int) -> list[Line]:
+        one = self.all[at]
+        return [] if one is None else [_line_of(at, seat) for seat in one.seats if seat.row == row]
+
+    def _write_grants(self, count: int) -> None:
+        """Bring the columns by grant up to date, with room for `count` of them."""
+        missing = count - len(self._lines)
         if missing > 0:
-            missing = max(missing, len(self._parted))
-            self._line_of = np.concatenate((self._line_of, np.full((missing, 7), -1, np.int64)))
-            self._parted = np.append(self._parted, np.full(missing, -1, np.int64))
+            missing = max(missing, len(self._lines))
+            self._lines = np.concatenate((self._lines, np.full((missing, 7), -1, np.int64)))
+            self._is_parted = np.append(self._is_parted, np.zeros(missing, np.bool_))
+        if self._stale:
+            stale = [*self._stale]
+            self._lines[stale] = [self._line.get(grant, _NO_LINE) for grant in stale]
+            self._is_parted[stale] = [grant in self._parted for grant in stale]
+            self._stale.clear()
 
     def widen(self, rows: int) -> None:
         """There are so many rows."""
@@ -310,6 +325,12 @@ class LodgersMemo:
                 rows.update(dict.fromkeys(touched))
         if rows:
             self.roll.lay([*rows], roster)
+
+
+def _line_of(at: int, seat: Seat) -> Line:
+    """What tenant `at` holds at `seat`, in the columns of what is held on a row."""
+    _, mask, (compute, memory, bandwidth), _, cpu, host, _, _ = seat
+    return (at, mask, compute, memory, bandwidth, cpu, host)
 
 
 def lines_of(start: I64, count: I64) -> I64:
