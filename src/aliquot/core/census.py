@@ -112,7 +112,9 @@ class Census:
             closed |= {row for row, (was, new) in known if was is not new}
             memo.records, memo.nodes = [*records], world.nodes
         company = frozenset(world.company)
-        again = {held.job for row in closed for held in roster.residents[row]}
+        again = set[JobId]()
+        if memo.lodgers:  # else all are read anyway
+            again = {held.job for row in closed for held in roster.residents[row]}
         again |= memo.company | company
         memo.strained, memo.company = world.strained, company
         for job in again:

@@ -121,20 +121,23 @@ class Lanes:
         self._refused[key] = max(waiting.priority, self._refused.get(key, waiting.priority))
 
     def pass_over(
-        self, is_passed: Callable[[Post], bool], are_passed: Callable[[Post], bool], now: int
+        self, is_passed: Callable[[Post], bool], are_passed: Callable[[Post], bool | None], now: int
     ) -> None:
-        """All who are passed, in each lane up to the first who is not; `are_passed`: it with all its kin."""
-        heap, known = [], dict[Kin, bool]()
+        """All who are passed, in each lane up to the first who is not.
+
+        `are_passed`: whether all of its kin are, or none; None: each has to be asked.
+        """
+        heap, known = [], dict[Kin, bool | None]()
         for standing in self._heap or ():
             post = standing[1]
-            kin = known.get(post.kin)
-            if kin is None:
-                kin = known[post.kin] = are_passed(post)
+            if post.kin not in known:
+                known[post.kin] = are_passed(post)
+            kin = known[post.kin]
+            if kin is False or (kin is None and not is_passed(post)):
+                heap.append(standing)
+                continue
             if kin:
                 self._cursor[post.lane] = len(self._lanes[post.lane])
-                continue
-            if not is_passed(post):
-                heap.append(standing)
                 continue
             lane = self._lanes[post.lane]
             at = self._cursor.get(post.lane, 0) + 1

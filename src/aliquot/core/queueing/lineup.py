@@ -263,16 +263,20 @@ class Lineup:
         place, post = first
         return self._tier(post), place[1], post.tail, post
 
-    def _is_passed(self, post: Post, *, alike: bool = False) -> bool:
+    def _is_passed(self, post: Post) -> bool:
         """Whether it has no turn, as those like it were dropped."""
+        return self._is_dropped(post) and self._may_pass(post.waiting, False)
+
+    def _are_passed(self, post: Post) -> bool | None:
+        """Whether all of its kin in its queue have none, or nobody of it; None: that is not sure."""
+        if not self._is_dropped(post):
+            return False
+        return True if self._may_pass(post.waiting, True) else None
+
+    def _is_dropped(self, post: Post) -> bool:
         if post.likeness not in self._dropped:
             return False
-        waiting = post.waiting
-        return not waiting.in_turn and waiting.tier >= Tier.OWN and self._may_pass(waiting, alike)
-
-    def _are_passed(self, post: Post) -> bool:
-        """Whether that is sure of all its kin in its queue."""
-        return self._is_passed(post, alike=True)
+        return not post.waiting.in_turn and post.waiting.tier >= Tier.OWN
 
     def _tier(self, post: Post) -> Tier:
         waiting = post.waiting
