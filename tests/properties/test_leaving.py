@@ -10,7 +10,7 @@ from aliquot.core.draft import Draft
 from aliquot.core.grants import Seat
 from aliquot.core.memo import Memo
 from aliquot.core.records import Frozen
-from aliquot.core.room.leaving import make_room
+from aliquot.core.room.leaving import Seats, make_room
 from aliquot.core.siting import Desk
 from tests.properties.test_victims import requests, sites
 from tests.support.planning import settings as policy
@@ -20,7 +20,8 @@ from tests.support.worlds import WorldBuilder
 def draft_after(world: Frozen, leaving: list[Seat], promised: list[Seat], *, compiled: bool) -> Draft:
     """A draft where so much was given back and taken."""
     draft = Draft(world)
-    make_room(draft, leaving, promised, compiled=compiled)
+    free = [seat for seat in promised if draft.can_release(seat)]
+    make_room(draft, Seats(leaving), Seats(free), compiled=compiled)
     return draft
 
 

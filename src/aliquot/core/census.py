@@ -6,7 +6,7 @@ plan to plan (`room.lodgers`), and only rows where something changed are read ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from aliquot.core.charging import Flavour, amounts_of, at_least, flavours_of, names_of
@@ -17,7 +17,7 @@ from aliquot.core.lifecycle import Phase
 from aliquot.core.queueing.quota import Book, Charge, charge_of
 from aliquot.core.queueing.tree import QueueTree, home_of
 from aliquot.core.records import Asked, Frozen, JobRecord, seat_of
-from aliquot.core.room.leaving import make_room
+from aliquot.core.room.leaving import Seats, make_room
 from aliquot.core.room.lodgers import Level, Lodger, LodgersMemo, Tenant, Terms
 from aliquot.core.room.tenants import Tenants, may_ever_stop, shrink_cost, terms_of, victim_cost
 from aliquot.core.settings import Preemption
@@ -27,6 +27,8 @@ from aliquot.core.siting import Desk
 _HELD: Final = (GrantState.RUNNING, GrantState.BOUND, GrantState.ASSUMED)
 _LATE: Final = 2
 """What has been ending for so many times the grace is not waited for any more."""
+
+Flavours = Callable[[Job], tuple[Flavour, ...]]
 
 
 class Census:
@@ -42,8 +44,11 @@ class Census:
         self._accounts = accounts
         self._book = None if accounts is None else accounts.book.copy()
         self._followed = 0 if accounts is None else accounts.book.mark()
-        self.ending: list[Seat] = []  # what those hold who are being stopped
-        self.promised: dict[JobId, tuple[Seat, ...]] = _firm_seats(world)
+        self._ending = Seats()  # what those hold who are being stopped
+        self._promised: dict[JobId, tuple[Seat, ...]] = {}
+        self._kept = Seats()  # all that is promised and can be given back
+        for job, seats in _firm_seats(world).items():
+            self.promise(job, seats)
         self._memo = desk.memo.lodgers
         self._read_all(self._memo)
         self.tenants = Tenants(self._memo.roll, now, rules)
@@ -65,14 +70,14 @@ class Census:
 
     def leave(self, queue: str, asked: tuple[Asked, ...], seats: Iterable[Seat]) -> None:
         """A job of `queue` is being stopped, which held `seats`."""
-        self.ending += seats
+        self._ending.add(seats)
         if self._book is not None and self._accounts is not None:
             self._book.remove(self._accounts.leaf(queue), self._accounts.charge(asked))
             self._book.settle()
 
     def shrink(self, one: Tenant, seats: Iterable[Seat]) -> None:
         """A job goes on narrower: `one` is the last part it gives up, `seats` what it held in all of them."""
-        self.ending += seats
+        self._ending.add(seats)
         if self._book is not None:
             self._book.remove(one.leaf, one.charge)
             self._book.settle()
@@ -83,17 +88,38 @@ class Census:
         levels = levels_of(self._desk, record, self._world.grants[one.job])
         return next(level.placements for level in levels if level.keep == one.keep)
 
+    @property
+    def is_anybody_ending(self) -> bool:
+        """Whether somebody who is being stopped holds something."""
+        return bool(self._ending.all)
+
+    def promise(self, job: JobId, seats: tuple[Seat, ...]) -> None:
+        """`seats` are kept for `job`, and for nobody else."""
+        before = self._promised.get(job)
+        self._promised[job] = seats
+        if before is None:
+            self._kept.add(seat for seat in seats if self._desk.draft.can_release(seat))
+        else:
+            self._kept = self._kept_but("")
+
+    def _kept_but(self, job: str) -> Seats:
+        """What is promised to others than `job`."""
+        can = self._desk.draft.can_release
+        return Seats(
+            seat for holder, seats in self._promised.items() if holder != job for seat in seats if can(seat)
+        )
+
     def foresee(self, job: JobId) -> int:
         """Make the draft what it will be once those are gone who are being stopped, less what is others'.
 
         How many seats that takes.
         """
-        if not self.ending:
+        if not self.is_anybody_ending:
             return 0
-        promised = [seat for holder, seats in self.promised.items() if holder != job for seat in seats]
-        make_room(self._desk.draft, self.ending, promised, compiled=self._desk.placer.compiled)
+        promised = self._kept_but(job) if job in self._promised else self._kept
+        make_room(self._desk.draft, self._ending, promised, compiled=self._desk.placer.compiled)
         self._desk.catch_up()
-        return len(self.ending) + len(self.promised)
+        return len(self._ending.all) + len(self._promised)
 
     def _read_all(self, memo: LodgersMemo) -> None:
         """Bring what is remembered up to date."""
@@ -215,14 +241,14 @@ class Census:
         if record.evicting is not None:
             self.leave(record.job.queue, record.asked, seats or ())
         elif seats:
-            self.ending += seats
+            self._ending.add(seats)
 
 
 class Accounts:
     """Queues and what their jobs are charged, in numbers of one tree."""
 
-    def __init__(self, desk: Desk, tree: QueueTree, book: Book) -> None:
-        self.tree, self.book = tree, book
+    def __init__(self, desk: Desk, tree: QueueTree, book: Book, flavours: Flavours | None = None) -> None:
+        self.tree, self.book, self._known = tree, book, flavours
         self._rates, self._kinds = desk.settings.rates, desk.world.kinds
         self._names = names_of(self._kinds, tree)
         self._leaves: dict[str, int] = {}
@@ -244,6 +270,8 @@ class Accounts:
 
     def flavours(self, job: Job) -> tuple[Flavour, ...]:
         """The ways to charge a waiting job."""
+        if self._known is not None:
+            return self._known(job)
         job = at_least(job)
         found = self._flavours.get(job.members)
         if found is None:

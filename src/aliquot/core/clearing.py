@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aliquot.core.census import Accounts, Census
+from aliquot.core.census import Accounts, Census, Flavours
 from aliquot.core.charging import Flavour, narrowed
 from aliquot.core.gangs import domains_to_clear
 from aliquot.core.ids import JobId
@@ -61,6 +61,8 @@ class Cleared(NamedTuple):
 class Clearing:
     """What one plan may stop. `tree` and `book` are None where there are no quotas.
 
+    `flavours` are the ways to charge a waiting job, where somebody knows them already.
+
     The planner adds what it clears room for to `book`, as if it had started; those who are stopped are still
     in it, and are left out here.
     """
@@ -73,9 +75,10 @@ class Clearing:
         tree: QueueTree | None,
         book: Book | None,
         now: int,
+        flavours: Flavours | None = None,
     ) -> None:
         self._desk, self._rules, self._now = desk, rules, now
-        self._accounts = None if tree is None or book is None else Accounts(desk, tree, book)
+        self._accounts = None if tree is None or book is None else Accounts(desk, tree, book, flavours)
         self._world = world
         self._gone: set[JobId] = set()
         self._in_vain: set[tuple[object, ...]] = set()
@@ -165,8 +168,8 @@ class Clearing:
         bench = _Bench(self._desk, job)
         if pool is None:
             if bench.seats(()):
-                if self._census.ending:
-                    self._census.promised[record.job.id] = tuple(seat.seat for seat in bench.seated)
+                if self._census.is_anybody_ending:
+                    self._census.promise(record.job.id, tuple(seat.seat for seat in bench.seated))
                 return Cleared((), bench.seated)
             if self._is_in_vain(job, flavour):
                 return None
@@ -234,7 +237,7 @@ class Clearing:
         for one in found.victims:
             parts.setdefault(one.job, []).append(one)
         victims = tuple(self._victim(record.job, given) for given in parts.values())
-        self._census.promised[record.job.id] = tuple(seat.seat for seat in seated)
+        self._census.promise(record.job.id, tuple(seat.seat for seat in seated))
         return Cleared(victims, seated, found.compared, found.next_cost, found.is_bounded)
 
     def _victim(self, beneficiary: Job, parts: Sequence[Tenant]) -> Evict | Resize:

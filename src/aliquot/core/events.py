@@ -25,6 +25,8 @@ class Outcome(Enum):
     FAILED = "failed"
     LOST = "lost"  # its node is proven dead; the job goes back to its queue
 
+    __hash__ = object.__hash__  # as `lifecycle.Phase`
+
 
 class Record(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Base of all events."""

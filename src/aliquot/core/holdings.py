@@ -136,11 +136,15 @@ class Holdings:
         self, job: JobId, attempt: int, placements: tuple[Placement, ...], state: GrantState
     ) -> None:
         grants = []
+        come: dict[int, list[GrantId]] = {}
         for member, placement in enumerate(placements):
             held = GrantId(job, attempt, member)
             seat = self._seat(placement)
             grants.append(Grant(held, state, placement, seat))
-            self._sit(held, seat)
+            come.setdefault(seat.row, []).append(held)
+            self.ledger.book(seat)
+        for row, new in come.items():
+            self.residents = self.residents.set(row, (*self.residents.get(row, ()), *new))
         self.grants = self.grants.set(job, tuple(grants))
 
     def _make_way(self, event: Granted) -> None:
@@ -155,8 +159,7 @@ class Holdings:
         grants = self.grants.get(job)
         if grants is None:
             return ()
-        for grant in grants:
-            self._leave(grant)
+        self._leave(*grants)
         rest = self.companies.leave(job)
         if rest:
             left_behind = self._placements(job)
@@ -201,7 +204,9 @@ class Holdings:
             self.grants = self.grants.set(
                 job_id,
                 tuple(
-                    grant if grant.state is GrantState.ORPHANED else replace(grant, state=state)
+                    grant
+                    if grant.state is GrantState.ORPHANED
+                    else Grant(grant.id, state, grant.placement, grant.seat)
                     for grant in grants
                 ),
             )
@@ -229,14 +234,20 @@ class Holdings:
         self.residents = self.residents.set(seat.row, (*self.residents.get(seat.row, ()), held))
         self.ledger.book(seat)
 
-    def _leave(self, grant: Grant) -> None:
-        record = self.nodes[grant.placement.node]
-        held = self.residents[record.row]
-        at = held.index(grant.id)
-        self.residents = self.residents.set(record.row, held[:at] + held[at + 1 :])
-        if grant.seat is None:
-            return
-        if record.row in self.strained:
-            self._recount(record)
-        else:
-            self.ledger.release(grant.seat)
+    def _leave(self, *grants: Grant) -> None:
+        """What `grants` hold is free, and they stand on no row any more."""
+        rows = [self.nodes[grant.placement.node].row for grant in grants]
+        left: dict[int, list[GrantId]] = {row: [*self.residents[row]] for row in rows}
+        for row, grant in zip(rows, grants, strict=True):
+            left[row].remove(grant.id)
+        for row, held in left.items():
+            self.residents = self.residents.set(row, tuple(held))
+        counted = set()
+        for row, grant in zip(rows, grants, strict=True):
+            if grant.seat is None or row in counted:
+                continue
+            if row in self.strained:
+                counted.add(row)  # once, without any of them
+                self._recount(self.nodes[grant.placement.node])
+            else:
+                self.ledger.release(grant.seat)

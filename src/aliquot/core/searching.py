@@ -140,11 +140,12 @@ class Searches:
         rules, clearing, standing = self._rules, self._clearing, self._standing
         assert rules is not None
         if clearing is None:
-            tree, book = None, None
+            tree, book, flavours = None, None, None
             if standing is not None and not rules.across_queues:
-                tree, book = standing.tree, standing.book
+                tree, book, flavours = standing.tree, standing.book, standing.flavours
             world = as_units(self._desk.world)
-            clearing = self._clearing = Clearing(self._desk, world, rules, tree, book, self._now)
+            clearing = Clearing(self._desk, world, rules, tree, book, self._now, flavours)
+            self._clearing = clearing
             self.bar(self._barred)
         return clearing
 

@@ -175,7 +175,7 @@ class Desk:
 
     def is_refused(self, asked: Hashable) -> bool:
         """Whether `asked` was refused in this plan, and no more room has come since."""
-        return asked in self._refused
+        return bool(self._refused) and asked in self._refused
 
     def refuse(self, asked: Hashable) -> None:
         """There is no room for `asked`, nor will there be until something is given back."""
@@ -316,7 +316,7 @@ class Desk:
             # a whole card is booked entirely, whatever of it was asked for
             usable = kind.cards[bits(mask)[0]].usable_mib if shape.whole else 0
             vector = vector_of((FULL, usable, FULL) if shape.whole else shape.ask[at])
-            edges = self._chooser.edges(at, mask, need_of(request))
+            edges = self._chooser.edges(at, mask, need_of(request)) if request.traffic_mbs else ()
         numa = split_host(chunk, place, kind, mask, request.cpu_milli, request.host_mib)
         return Seat(row, mask, vector, shape.whole, request.cpu_milli, request.host_mib, numa, edges)
 

@@ -25,6 +25,8 @@ class Level(Enum):
     BLOCK = "block"
     SITE = "site"
 
+    __hash__ = object.__hash__  # members are unique; the usual hash of their name costs a call each time
+
 
 LEVELS: Final = tuple(Level)
 

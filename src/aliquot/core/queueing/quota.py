@@ -24,6 +24,9 @@ Charge = tuple[tuple[int, int], ...]
 """What a request is charged: (resource slot of the tree, amount > 0), slots ascending."""
 
 
+Step = tuple[int, int, int | None]
+"""A node, what it keeps for itself, and what it may draw beyond that from above (None: no limit)."""
+
 UNKNOWN: Final = -1
 """A share nobody has worked out since the node's usage changed."""
 
@@ -48,6 +51,7 @@ class Book:
         self.version = 0  # grows at every change
         self.shares: list[int] = [UNKNOWN] * len(tree.names)  # as `share.share_of` worked them out
         self._log: list[tuple[int, Charge]] = []
+        self._steps: dict[tuple[int, int], tuple[Step, ...]] = {}
 
     def copy(self) -> Book:
         """A book that may go its own way."""
@@ -56,8 +60,26 @@ class Book:
         twin.total = [row.copy() for row in self.total]
         twin.drawn = [row.copy() for row in self.drawn]
         twin.shares = self.shares.copy()
-        twin._log = []
+        twin._log, twin._steps = [], self._steps
         return twin
+
+    def steps(self, node: int, slot: int) -> tuple[Step, ...]:
+        """The path from below the pool down to `node`, as far as one resource goes."""
+        key = (node, slot)
+        found = self._steps.get(key)
+        if found is None:
+            tree, path = self.tree, self.tree.paths[node][-2::-1]
+            found = self._steps[key] = tuple(
+                (
+                    at,
+                    tree.kept[at][slot],
+                    None
+                    if tree.headroom[at][slot] >= UNBOUNDED
+                    else tree.shared[at][slot] - tree.kept[at][slot] + tree.headroom[at][slot],
+                )
+                for at in path
+            )
+        return found
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -110,18 +132,15 @@ def charge_of(tree: QueueTree, amounts: Mapping[Resource, int]) -> Charge:
 
 def available(book: Book, node: int, slot: int) -> int:
     """What `node` may still take of one resource, borrowing included; never below 0."""
-    tree, drawn_by = book.tree, book.drawn
-    kept_by, headroom_of, path = tree.kept, tree.headroom, tree.paths[node]
+    tree, drawn = book.tree, book.drawn
     root = tree.entitled[ROOT][slot] - book.total[ROOT][slot]
-    free = tree.shared[ROOT][slot] - drawn_by[ROOT][slot]
-    for level in range(len(path) - 2, -1, -1):
-        at = path[level]
-        unused, headroom = kept_by[at][slot] - drawn_by[at][slot], headroom_of[at][slot]
-        if headroom < UNBOUNDED:
+    free = tree.shared[ROOT][slot] - drawn[ROOT][slot]
+    for at, kept, limit in book.steps(node, slot):
+        unused = kept - drawn[at][slot]
+        if limit is not None:
             # of shared 6 and headroom 2 with 5 drawn, 3 are left, 1 of them borrowed at most from above
-            below = unused if unused < 0 else 0  # noqa: FURB136 - min() takes longer, and this is asked for all who wait
-            free = min(free, tree.shared[at][slot] - kept_by[at][slot] + below + headroom)
-        free = (free if free > 0 else 0) + (unused if unused > 0 else 0)  # noqa: FURB136 - as above
+            free = min(free, limit + unused if unused < 0 else limit)
+        free = (free if free > 0 else 0) + (unused if unused > 0 else 0)  # noqa: FURB136 - max() takes longer, and this is asked for all who wait
     return max(0, min(free, root))
 
 

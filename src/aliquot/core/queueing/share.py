@@ -33,11 +33,13 @@ def share_after(book: Book, node: int, charge: Charge) -> int:
     if above < 0:
         return 0
     used, entitled, lendable = book.total[node], tree.entitled[node], tree.reach[above]
-    asked = dict(charge)
     weight = tree.weight[node]
     largest = 0
     for slot in tree.named[node]:
-        beyond = used[slot] + asked.get(slot, 0) - entitled[slot]
+        beyond = used[slot] - entitled[slot]
+        for at, amount in charge:
+            if at == slot:
+                beyond += amount
         if beyond <= 0 or lendable[slot] >= UNBOUNDED:
             continue
         if not weight or not lendable[slot]:

@@ -6,7 +6,7 @@ of the draft are closed: the two do the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -24,31 +24,58 @@ _NO_SEATS: Final[I64] = np.zeros((0, 8), np.int64)
 Line = tuple[int, int, int, int, int, int, int, bool]
 
 
-def make_room(draft: Draft, leaving: Sequence[Seat], promised: Sequence[Seat], *, compiled: bool) -> None:
+class Seats:
+    """Seats in order, and the same as tables that a kernel reads, kept up as more are added."""
+
+    def __init__(self, seats: Iterable[Seat] = ()) -> None:
+        self.all: list[Seat] = []
+        self.is_plain = True  # none counts on NUMA nodes or links of the wiring
+        self.are_slices_plain = True  # none that is no whole card does
+        self._tables: dict[int, I64] = {}
+        self._counts: dict[int, int] = {}
+        self.add(seats)
+
+    def add(self, seats: Iterable[Seat]) -> None:
+        """`seats` come behind the others."""
+        for seat in seats:
+            self.all.append(seat)
+            if seat.numa or seat.edges:
+                self.is_plain = False
+                self.are_slices_plain &= seat.whole
+            index, place = divmod(seat.row, CHUNK)
+            count, table = self._counts.get(index, 0), self._tables.get(index, _NO_SEATS)
+            if count == len(table):
+                table = self._tables[index] = np.resize(table, (max(16, 2 * count), 8))
+            table[count] = (place, seat.mask, *seat.vector, seat.cpu, seat.host, seat.whole)
+            self._counts[index] = count + 1
+
+    def of_chunk(self, index: int) -> I64:
+        """[seats, 8] those of one chunk."""
+        return self._tables.get(index, _NO_SEATS)[: self._counts.get(index, 0)]
+
+    @property
+    def chunks(self) -> Iterable[int]:
+        """Those that have seats."""
+        return self._counts
+
+
+def make_room(draft: Draft, leaving: Seats, promised: Seats, *, compiled: bool) -> None:
     """Give back on `draft` what is `leaving`, then take of what is `promised` whatever is free.
 
-    Each of `leaving` can be released. Of slices that are promised all of one is taken or nothing.
+    All of them can be released. Of slices that are promised all of one is taken or nothing.
     """
-    if compiled and not draft.is_partly_shut and _are_plain(leaving, promised):
+    if compiled and not draft.is_partly_shut and leaving.is_plain and promised.are_slices_plain:
         _at_once(draft, leaving, promised)
     else:
-        _one_by_one(draft, leaving, promised)
+        _one_by_one(draft, leaving.all, promised.all)
 
 
-def _are_plain(leaving: Iterable[Seat], promised: Iterable[Seat]) -> bool:
-    if any(seat.numa or seat.edges for seat in leaving):
-        return False
-    return not any((seat.numa or seat.edges) and not seat.whole for seat in promised)
-
-
-def _at_once(draft: Draft, leaving: Sequence[Seat], promised: Sequence[Seat]) -> None:
+def _at_once(draft: Draft, leaving: Seats, promised: Seats) -> None:
     from aliquot.core.room.kernels.leaving import change
 
-    gone = _by_chunk(leaving)
-    kept = _by_chunk(seat for seat in promised if draft.can_release(seat))
-    rows = [seat.row for seat in leaving] + [seat.row for seat in promised]
+    rows = [seat.row for seat in leaving.all] + [seat.row for seat in promised.all]
     chunks = draft.open_rows(rows)
-    for index in dict.fromkeys((*gone, *kept)):
+    for index in dict.fromkeys((*leaving.chunks, *promised.chunks)):
         chunk = chunks[index]
         change(
             chunk.kind,
@@ -58,21 +85,9 @@ def _at_once(draft: Draft, leaving: Sequence[Seat], promised: Sequence[Seat]) ->
             chunk.host,
             chunk.left,
             chunk.version,
-            _table(gone.get(index)),
-            _table(kept.get(index)),
+            leaving.of_chunk(index),
+            promised.of_chunk(index),
         )
-
-
-def _by_chunk(seats: Iterable[Seat]) -> dict[int, list[Line]]:
-    found: dict[int, list[Line]] = {}
-    for row, mask, (compute, memory, bandwidth), whole, cpu, host, _, _ in seats:
-        line = (row % CHUNK, mask, compute, memory, bandwidth, cpu, host, whole)
-        found.setdefault(row // CHUNK, []).append(line)
-    return found
-
-
-def _table(lines: list[Line] | None) -> I64:
-    return np.array(lines, np.int64) if lines else _NO_SEATS
 
 
 def _one_by_one(draft: Draft, leaving: Iterable[Seat], promised: Iterable[Seat]) -> None:
@@ -86,8 +101,6 @@ def _one_by_one(draft: Draft, leaving: Iterable[Seat], promised: Iterable[Seat])
 
 def _rest_of(draft: Draft, seat: Seat) -> Seat | None:
     """What of a promised `seat` is free on the draft, so not blocked there yet; of slices all or nothing."""
-    if not draft.can_release(seat):
-        return None
     if not seat.whole:
         return seat if draft.fits(seat) else None
     chunk, place = draft.ledger.readable(seat.row)

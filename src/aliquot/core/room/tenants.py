@@ -97,6 +97,11 @@ class Tenants:
         found: I64 = np.where(columns[FIXED] >= 0, columns[FIXED], cost)
         return found
 
+    @cached_property
+    def _given(self) -> I64:
+        """[groups] what each is charged, of all resources together."""
+        return np.array([sum(amount for _, amount in charge) for _, charge in self.groups], np.int64)
+
     @property
     def before(self) -> dict[int, int]:
         """Of a part of a job: the one that has to be taken before it."""
@@ -146,8 +151,7 @@ class Tenants:
 
     def by_quota(self, found: I64, rank: I64) -> Iterator[int]:
         """`found`, of these ranks, by cost per quota that they give back within one rank; the later first."""
-        sums: I64 = np.array([sum(amount for _, amount in charge) for _, charge in self.groups], np.int64)
-        given = sums[self.group_of[self.kind[found]]]
+        given = self._given[self.group_of[self.kind[found]]]
         for at in np.flatnonzero(self.roll.columns[PARTED, found] > 0).tolist():
             given[at] = sum(amount for _, amount in self[int(found[at])].given)
         price = self.cost[found] * 1_000_000 // np.maximum(given, 1)

@@ -22,10 +22,17 @@ dot_product, gpu_packing, gpu_clustering = classic.dot_product, classic.gpu_pack
 
 @compiled
 def score(
-    rule: int, cells: Cells, request: Request, scores: Scores, cpu: int, milli: int, rows: I32, count: int
+    rule: int,
+    cells: Cells,
+    request: Request,
+    scores: Scores,
+    cpu: int,
+    milli: int,
+    given: U32,
+    rows: I32,
+    count: int,
 ) -> None:
     """`rows[:count]` by the rule of this number."""
-    given = np.empty(0, np.uint32)
     if rule == 0:
         random(cells, request, scores, cpu, milli, given, rows, count)
     elif rule == 1:
@@ -60,12 +67,14 @@ def seat_series(
 
     Cells and scores are as before then, but for the scores of what had changed.
     """
-    score(rule, cells, request, scores, cpu, milli, changed, count)
+    given = np.empty(0, np.uint32)
+    score(rule, cells, request, scores, cpu, milli, given, changed, count)
     most = taken.shape[0]
     cards = cells.left.shape[1]
     dims = cells.left.shape[2]
     idle = np.empty(most, np.uint32)
     left = np.empty((most, dims), np.int32)
+    effective = np.empty(most, np.int32)
     one = np.empty(1, np.int32)
     found = 0
     while found < most:
@@ -81,6 +90,7 @@ def seat_series(
         for card in range(cards if mask != NONE else 0):
             if (mask >> card) & 1:
                 idle[found] = cells.idle[row]
+                effective[found] = cells.effective[row, card]
                 for dim in range(dims):
                     left[found, dim] = cells.left[row, card, dim]
                     rest = left[found, dim] - request.ask[cells.kind[row], dim]
@@ -88,7 +98,7 @@ def seat_series(
                 cells.idle[row] &= ~mask
                 cells.effective[row, card] = effective_of(cells, row, card)
         one[0] = row
-        score(rule, cells, request, scores, cpu, milli, one, 1)
+        score(rule, cells, request, scores, cpu, milli, given, one, 1)
         found += 1
     for at in range(found - 1, -1, -1):
         row = taken[at]
@@ -100,6 +110,8 @@ def seat_series(
                 cells.idle[row] = idle[at]
                 for dim in range(dims):
                     cells.left[row, card, dim] = left[at, dim]
-                cells.effective[row, card] = effective_of(cells, row, card)
-    score(rule, cells, request, scores, cpu, milli, taken, found)
+                cells.effective[row, card] = effective[at]
+        scores.loss[row] = losses[at]
+        scores.mask[row] = mask
+        scores.exact[row] = True
     return found
