@@ -79,22 +79,20 @@ class Ledger:
 
     def fits(self, seat: Seat) -> bool:
         """Whether `seat` can be booked now without raising any sum above its capacity."""
-        chunk, place = self.readable(seat.row)
-        mask = seat.mask
+        row, mask, (least, mib, rate), whole, cpu, host, numa, _ = seat
+        chunk, place = self.readable(row)
         if int(chunk.usable[place]) & mask != mask or chunk.kind[place] < 0:
             return False
-        if seat.cpu > chunk.cpu[place] or seat.host > chunk.host[place]:
+        if cpu > chunk.cpu[place] or host > chunk.host[place]:
             return False
-        if seat.whole and int(chunk.idle[place]) & mask != mask:
+        if whole and int(chunk.idle[place]) & mask != mask:
             return False
-        vector = seat.vector
         for card in bits(mask):
             compute, memory, bandwidth = chunk.left[place, card].tolist()
-            if compute < vector[0] or memory < vector[1] or bandwidth < vector[2]:
+            if compute < least or memory < mib or bandwidth < rate:
                 return False
-        return all(
-            cpu <= chunk.numa_cpu[place, at] and host <= chunk.numa_host[place, at]
-            for at, cpu, host in seat.numa
+        return not numa or all(
+            cpu <= chunk.numa_cpu[place, at] and host <= chunk.numa_host[place, at] for at, cpu, host in numa
         )
 
     def book(self, seat: Seat) -> None:
@@ -110,29 +108,29 @@ class Ledger:
         self._add(chunk, place, seat, 1)
         if not seat.mask:
             return
-        compute = chunk.left[place, :, COMPUTE].tolist()
-        idle = 0
+        left, idle = chunk.left, 0
         for card in bits(seat.mask):
-            if compute[card] == FULL:
+            if left[place, card, COMPUTE] == FULL:
                 idle |= 1 << card
         if idle:
             chunk.idle[place] = int(chunk.idle[place]) | idle
 
     def _add(self, chunk: NodeChunk, place: int, seat: Seat, sign: int) -> None:
-        if seat.cpu:
-            chunk.cpu[place] += sign * seat.cpu
-        if seat.host:
-            chunk.host[place] += sign * seat.host
-        if seat.mask:
-            left, taken = chunk.left[place], spread(seat.mask, seat.vector, self.cards)
+        _, mask, vector, _, cpu, host, numa, edges = seat
+        if cpu:
+            chunk.cpu[place] += sign * cpu
+        if host:
+            chunk.host[place] += sign * host
+        if mask:
+            left, taken = chunk.left[place], spread(mask, vector, self.cards)
             if sign < 0:
                 np.subtract(left, taken, left)
             else:
                 np.add(left, taken, left)
-        for at, cpu, host in seat.numa:
-            chunk.numa_cpu[place, at] += sign * cpu
-            chunk.numa_host[place, at] += sign * host
-        for edge, rate in seat.edges:
+        for at, cores, mib in numa:
+            chunk.numa_cpu[place, at] += sign * cores
+            chunk.numa_host[place, at] += sign * mib
+        for edge, rate in edges:
             chunk.traffic[place, edge] -= sign * rate
 
 

@@ -92,6 +92,8 @@ def compare_lines(
 def _equal_run(one: Sequence[QueueKey], at: int, two: Sequence[QueueKey], other: int) -> int:
     """How many keys are the same from `at` and from `other` on."""
     most = min(len(one) - at, len(two) - other)
+    if not most or one[at] != two[other]:
+        return 0
     if one[at : at + most] == two[other : other + most]:
         return most
     low, high = 0, most  # the first `low` are the same, of the first `high` one is not

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 import immutables
 import msgspec
 from msgspec.structs import replace
@@ -218,22 +221,19 @@ def queue_key(job: Job) -> QueueKey:
 
 def seat_of(placement: Placement, record: NodeRecord) -> Seat | None:
     """`placement` in rows and bits, or None where one of its cards is not on the node."""
-    mask = _mask(placement, record)
+    mask, index_of = 0, record.index_of
+    for card in placement.cards:
+        at = index_of.get(card)
+        if at is None:
+            return None
+        mask |= 1 << at
     return None if mask.bit_count() != len(placement.cards) else _seat(placement, record, mask)
 
 
 def remains_of(placement: Placement, record: NodeRecord) -> Seat:
     """`placement` in rows and bits as far as its cards are on the node."""
-    return _seat(placement, record, _mask(placement, record))
-
-
-def _mask(placement: Placement, record: NodeRecord) -> int:
-    mask = 0
-    for card in placement.cards:
-        at = record.index_of.get(card)
-        if at is not None:
-            mask |= 1 << at
-    return mask
+    found = (record.index_of.get(card) for card in placement.cards)
+    return _seat(placement, record, reduce(or_, (1 << at for at in found if at is not None), 0))
 
 
 def _seat(placement: Placement, record: NodeRecord, mask: int) -> Seat:

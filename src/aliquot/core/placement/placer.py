@@ -25,7 +25,6 @@ from aliquot.core.placement.policies.classic import Rule, RulePolicy
 from aliquot.core.placement.policies.protocol import Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, fit_masks
 from aliquot.core.placement.policies.valued import Measure, ValuePolicy
-from aliquot.core.placement.series import Taken
 from aliquot.core.placement.shapes import Hardware, Shape, step, without_host
 
 MOST_SCORES: Final = 16_000_000  # cached scores in all, about 22 bytes each
@@ -158,7 +157,8 @@ class Placer:
         count = self.board.changed_since(column.seen, self._scratch)
         column.seen = self.board.length
         found = policy.series(column.request, column.scores, self._scratch, count, shape.host, rows, most)
-        return [self._simple_choice(shape, one) for one in found]
+        name, with_card = policy.name, shape.cards == 1
+        return [_simple_choice(name, with_card, *taken) for taken in found]
 
     def fills(self, shape: Shape) -> I64:
         """[n] how often `shape` could be put on each row, see `fills`. Not to be written."""
@@ -260,12 +260,6 @@ class Placer:
         loss = sum(term for _, term in terms)
         return Choice(row, mask.bit_length() - 1 if column.shape.cards == 1 else -1, mask, loss, terms)
 
-    def _simple_choice(self, shape: Shape, taken: Taken) -> Choice:
-        """As `_choice`, where a rule has said all there is to say."""
-        mask = 0 if taken.mask == NO_CARDS else taken.mask
-        card = mask.bit_length() - 1 if shape.cards == 1 else -1
-        return Choice(taken.row, card, mask, 0 + taken.loss, ((self.policy.name, taken.loss),))
-
     def _begin(self) -> None:
         """Start the epoch where it, or the arrays, are new; then count the rows that changed."""
         if self._generation != self.board.generation:
@@ -313,6 +307,12 @@ class _Column:
         if self._what_if is None:
             self._what_if = blank_scores(self._rows)
         return self._what_if
+
+
+def _simple_choice(name: str, with_card: bool, row: int, mask: int, loss: float) -> Choice:
+    """As `Placer._choice`, where the rule `name` has said all there is to say."""
+    mask = 0 if mask == NO_CARDS else mask
+    return Choice(row, mask.bit_length() - 1 if with_card else -1, mask, 0 + loss, ((name, loss),))
 
 
 def request_of(shape: Shape, hardware: Sequence[Hardware]) -> Request:

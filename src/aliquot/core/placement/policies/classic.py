@@ -5,7 +5,7 @@ The rule itself lives in a module of its own, as plain Python; its compiled form
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from aliquot.core.placement.cells import F64, I32, U32, Cells, Request, Scores
 from aliquot.core.placement.mix import DemandMix
 from aliquot.core.placement.policies.protocol import Limits, Terms
 from aliquot.core.placement.policies.rows import NO_CARDS, Row, fit_mask, lowest, read_row
-from aliquot.core.placement.series import Taken, seat_series_plain
+from aliquot.core.placement.series import seat_series_plain
 from aliquot.core.placement.streams import uniform
 
 TIE = 1e-9
@@ -89,10 +89,10 @@ class RulePolicy:
 
     def series(
         self, request: Request, scores: Scores, changed: I32, count: int, host: int, rows: I32, most: int
-    ) -> list[Taken]:
-        """Score `changed[:count]`; then the first `most` places on `rows`, one after the other: see `series`.
+    ) -> Iterable[tuple[int, int, float]]:
+        """Score `changed[:count]`; then the first `most` places on `rows`, one after the other.
 
-        For no card, or for one that nobody else chooses.
+        As `series.Taken`, for no card, or for one that nobody else chooses.
         """
         cells = self._cells()
         if self._series is None:
@@ -110,8 +110,7 @@ class RulePolicy:
             rule, cells, request, scores, limits.cpu, limits.milli, changed, count, host, rows,
             taken, masks, losses,
         )  # fmt: skip  # arrays in the order of the kernel
-        columns = taken[:found].tolist(), masks[:found].tolist(), losses[:found].tolist()
-        return list(map(Taken, *columns))
+        return zip(taken[:found].tolist(), masks[:found].tolist(), losses[:found].tolist(), strict=True)
 
     def losses(self, request: Request, scores: Scores) -> F64:
         """[n] the loss of every row."""
