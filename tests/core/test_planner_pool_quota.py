@@ -109,3 +109,19 @@ def test_where_all_is_lent_and_in_use_it_is_a_matter_of_room() -> None:
     assert gates(planned(site, how(queues, reclaim=False)))["b0"] is Gate.FIT
     settle(site, how(queues), 3)
     assert "b0" in site.holding
+
+
+@pytest.mark.parametrize("lent", [0, 1])
+def test_what_a_queue_keeps_from_its_own_department_is_not_counted_as_the_departments(lent: int) -> None:
+    """`lab` is promised 4, of which `lab/y` keeps some idle: what `lab/x` may hold of them for good is less."""
+    queues = (a_quota("lab", 4), a_quota("lab/x", 2), a_quota("lab/y", 2, lending=lent), a_quota("other", 4))
+    site = WorldBuilder().nodes(2, 4)
+    for at in range(8):
+        site.submit(f"x{at}", queue="lab/x")
+    site = full(site, how(queues))
+    assert len(site.holding) == 6 + lent
+    for at in range(4):
+        site.submit(f"own{at}", queue="other")
+    settle(site, how(queues), 6)
+    assert sum(name.startswith("own") for name in site.holding) == 4
+    assert sum(name.startswith("x") for name in site.holding) == 2 + lent, "no more was taken than was needed"

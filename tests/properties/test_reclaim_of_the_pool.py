@@ -50,7 +50,7 @@ def tree_of(site: WorldBuilder, how: Settings) -> QueueTree:
 
 
 @given(divisions(), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_a_queue_within_its_nominal_gets_it_from_borrowers_without_end(
     how: Settings, data: st.DataObject
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_queue_within_its_nominal_gets_it_from_borrowers_without_end(
     slot = tree.slot[CARDS]
     owner = data.draw(st.sampled_from(owners))
     nominal = tree.entitled[owner][slot] // 1000
-    for leaf in data.draw(st.permutations(leaves)):
+    for leaf in data.draw(st.lists(st.sampled_from(leaves), unique=True)):
         for at in range(THERE if leaf != owner else 0):
             site.submit(f"{leaf}-{at}", queue=queue_of(tree, leaf))
     site = full(site, how)

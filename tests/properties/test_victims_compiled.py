@@ -30,11 +30,20 @@ def test_both_engines_stop_the_same_where_priority_decides(site: WorldBuilder) -
     assert cleared(site, "new", RULES, engine="numba") == cleared(site, "new", RULES, engine="python")
 
 
-@given(sites(nodes=3, queues=COUSINS, members=3), st.lists(st.integers(0, 3), min_size=4, max_size=4))
+@given(
+    sites(nodes=3, queues=COUSINS, members=3),
+    st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    st.lists(st.integers(0, 3), min_size=4, max_size=4),
+)
 @settings(max_examples=120, deadline=None)
-def test_both_engines_stop_the_same_where_quotas_do(site: WorldBuilder, nominal: list[int]) -> None:
-    pairs = enumerate(zip(COUSINS, nominal, strict=True))
-    queues = tuple(a_quota(name, cards, weight=(1000, 700)[at % 2]) for at, (name, cards) in pairs)
+def test_both_engines_stop_the_same_where_quotas_do(
+    site: WorldBuilder, nominal: list[int], lending: list[int]
+) -> None:
+    """Lending of 3 is all that anybody has."""
+    limits = enumerate(zip(COUSINS, nominal, lending, strict=True))
+    queues = tuple(
+        a_quota(name, cards, weight=(1000, 700)[at % 2], lending=lent) for at, (name, cards, lent) in limits
+    )
     compiled = cleared(site, "new", RULES, queues, engine="numba")
     assert compiled == cleared(site, "new", RULES, queues, engine="python")
 

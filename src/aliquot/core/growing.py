@@ -192,12 +192,12 @@ class Growth:
         return least
 
     def _is_borrowed(self, leaf: int, charge: Charge) -> bool:
-        """Whether all from `leaf` up to the pool have more than their own of something of it."""
+        """Whether all from `leaf` up to the pool borrow something of it."""
         assert self._standing is not None
-        tree, total = self._standing.tree, self._standing.book.total
+        tree, drawn = self._standing.tree, self._standing.book.drawn
         slots = [slot for slot, _ in charge if slot in tree.named[leaf]]
         path = tree.paths[leaf][:-1]
-        return any(all(total[node][slot] > tree.entitled[node][slot] for node in path) for slot in slots)
+        return any(all(drawn[node][slot] > tree.shared[node][slot] for node in path) for slot in slots)
 
     def _open(self, record: JobRecord, least: int) -> tuple[int, ...]:
         job, model = record.job, self._model(record)

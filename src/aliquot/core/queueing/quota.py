@@ -109,8 +109,9 @@ class Book:
         self.add(node, tuple((slot, -amount) for slot, amount in charge))
 
     def columns(self) -> npt.NDArray[np.int64]:
-        """`total` as [node, resource]."""
-        return np.array(self.total, np.int64).reshape(len(self.total), len(self.tree.resources))
+        """[2, node, resource] of `total` and `drawn`."""
+        shape = (2, len(self.total), len(self.tree.resources))
+        return np.array((self.total, self.drawn), np.int64).reshape(shape)
 
 
 def open_book(tree: QueueTree, usage: Mapping[str, Mapping[Resource, int]]) -> Book:

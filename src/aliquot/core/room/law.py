@@ -18,6 +18,8 @@ class Law(NamedTuple):
     """[nodes, resources], and [nodes, depth] the paths up, filled with -1."""
 
     entitled: I64
+    shared: I64
+    kept: I64
     named: Bool
     lends: I64  # what the node's parent can lend in all; at least NO_END: without end
     weight: I64
@@ -45,6 +47,8 @@ def law_of(tree: QueueTree) -> Law:
     above = [max(ROOT, parent) for parent in tree.parent]
     return Law(
         _table(tree.entitled, nodes, slots),
+        _table(tree.shared, nodes, slots),
+        _table(tree.kept, nodes, slots),
         named,
         _table(tuple(tree.reach[node] for node in above), nodes, slots),
         np.array(tree.weight, np.int64),
@@ -57,7 +61,7 @@ def no_law() -> Law:
     """Of no queues."""
     blank: I64 = np.zeros((1, 1), np.int64)
     line: I64 = np.zeros(1, np.int64)
-    return Law(blank, np.zeros((1, 1), np.bool_), blank, line, blank, line)
+    return Law(blank, blank, blank, np.zeros((1, 1), np.bool_), blank, line, blank, line)
 
 
 def no_side() -> Side:

@@ -40,7 +40,7 @@ class Quick:
             charge,
             tenants.leaf_of,
         )
-        self._total: I64 = np.zeros((1, 1), np.int64)
+        self._usage: I64 = np.zeros((2, 1, 1), np.int64)
         self._version = -1
         self._asked: dict[tuple[object, int], I64] = {}
         self._out: I64 = np.zeros(64, np.int64)
@@ -58,7 +58,7 @@ class Quick:
         """
         claim = ground.claim
         if claim is not None and claim.book.version != self._version:
-            self._total, self._version = claim.book.columns(), claim.book.version
+            self._usage, self._version = claim.book.columns(), claim.book.version
         room, left = ground.bare(row)
         start = int(self._lines.start[row])
         lines = self._lines.held[start : start + int(self._lines.count[row])]
@@ -74,7 +74,7 @@ class Quick:
             claim is not None,
             self._law,
             self._side,
-            self._total,
+            self._usage,
             self._out,
         )
         if count == UNSURE:

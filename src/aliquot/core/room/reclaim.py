@@ -11,6 +11,9 @@ victim's side are children of one parent:
                 starting, and still has its nominal without it. Only where nothing else helps
 
 Every queue between the victim and that side has to borrow too, so a queue within its nominal loses nothing.
+A queue borrows where it draws more than is shared there: what its children keep back and leave idle is not
+lent to it, nor to anybody, though it is promised it in all. Of 8, of which one child keeps 3, the other may
+hold 5 that nobody can ask back.
 The larger of the two shares falls with every fair or last reclaim, and no side is left with less than its own
 by a borrower: so what was taken cannot be taken back. `returns` looks again, at whole sets.
 
@@ -182,13 +185,13 @@ def open_leaves(book: Book, taker: tuple[int, Charge], below: Below) -> Iterator
 
 
 def _is_beyond(book: Book, leaf: int, side: int, wanted: list[int]) -> bool:
-    """Whether `leaf` and all above it up to `side` have more than their own of something `wanted`."""
-    tree, total, named = book.tree, book.total, book.tree.named[leaf]
+    """Whether `leaf` and all above it up to `side` borrow something `wanted`."""
+    tree, drawn, named = book.tree, book.drawn, book.tree.named[leaf]
     for slot in wanted:
         if slot not in named:
             continue
         for node in tree.paths[leaf]:
-            if total[node][slot] <= tree.entitled[node][slot]:
+            if drawn[node][slot] <= tree.shared[node][slot]:
                 break
             if node == side:
                 return True
@@ -205,14 +208,14 @@ def sides(tree: QueueTree, one: int, other: int) -> tuple[int, int]:
 
 
 def _is_borrowing(book: Book, loser: tuple[int, Charge], side: int, wanted: list[int]) -> bool:
-    """Whether every node from the loser up to `side` has more than its own of something wanted it holds.
+    """Whether every node from the loser up to `side` borrows something wanted that it holds.
 
     What counts is named by the loser's queue: a queue above that nobody wrote down has no opinion of its own.
     """
     tree, (leaf, charge) = book.tree, loser
     path = tree.paths[leaf][: tree.paths[leaf].index(side) + 1]
     slots = [slot for slot, _ in charge if slot in wanted and slot in tree.named[leaf]]
-    return any(all(book.total[node][slot] > tree.entitled[node][slot] for node in path) for slot in slots)
+    return any(all(book.drawn[node][slot] > tree.shared[node][slot] for node in path) for slot in slots)
 
 
 def _keeps_its_own(book: Book, loser: tuple[int, Charge], side: int) -> bool:

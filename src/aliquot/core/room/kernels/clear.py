@@ -11,7 +11,7 @@ import numpy as np
 
 from aliquot.core.placement.cells import I32, I64, Bool
 from aliquot.core.placement.kernels.jit import compiled
-from aliquot.core.room.kernels.law import UNSURE, right_of
+from aliquot.core.room.kernels.law import UNSURE, right_of, take_away
 from aliquot.core.room.law import Law, Side
 from aliquot.core.room.lodgers import AT_MS, CARDS, COMPUTE, CPU, HOST, MASK, PARTED, SEQ, TENANT
 from aliquot.core.room.plot import ALIKE_MS, NODES, PARTS
@@ -55,12 +55,12 @@ def clear_row(
     counted: bool,
     law: Law,
     side: Side,
-    total: I64,
+    usage: I64,
     out: I64,
 ) -> tuple[int, int]:
     """(how many victims are in `out`, or NONE, or UNSURE; partial sets that were still allowed).
 
-    `bare`: usable, idle, cpu, host; `counted`: quotas count, and `total` is what all nodes use.
+    `bare`: usable, idle, cpu, host; `counted`: quotas count, and `usage` is what all nodes use, as `Book.columns`.
     """
     room, cards = bare.copy(), left.astype(np.int64)
     count = lines.shape[0]
@@ -93,7 +93,7 @@ def clear_row(
         return UNSURE, NODES
 
     # in order until they fit
-    used = total.copy()
+    used = usage.copy()
     chosen = np.zeros(n, np.int64)
     size, fits = 0, False
     for place in range(n):
@@ -157,7 +157,7 @@ def clear_row(
                     if again < key:
                         permitted = 1
                         if counted:
-                            used = total.copy()
+                            used = usage.copy()
                             for place in range(kept):
                                 took = _take(used, law, side, people, who[trial[place]])
                                 if took == UNSURE:
@@ -242,9 +242,7 @@ def _take(used: I64, law: Law, side: Side, people: People, one: int) -> int:
             return UNSURE
         if right < 0 or right > side.most:
             return 0
-    for at in range(law.length[leaf]):
-        for slot in range(used.shape[1]):
-            used[law.path[leaf, at], slot] -= people.charge[group, slot]
+    take_away(used, law, leaf, people.charge[group])
     return 1
 
 

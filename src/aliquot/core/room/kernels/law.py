@@ -14,8 +14,9 @@ _LARGE = 9_000_000_000_000
 
 
 @compiled
-def right_of(total: I64, law: Law, side: Side, leaf: int, charge: I64) -> int:
-    """The right to stop a job of `leaf` with `charge`; -1: none; UNSURE."""
+def right_of(used: I64, law: Law, side: Side, leaf: int, charge: I64) -> int:
+    """The right to stop a job of `leaf` with `charge`; -1: none; UNSURE. `used`: as `Book.columns`."""
+    total, drawn = used[0], used[1]
     if leaf == side.leaf:
         return 1
     if not side.reclaims:
@@ -28,7 +29,7 @@ def right_of(total: I64, law: Law, side: Side, leaf: int, charge: I64) -> int:
             beyond = True
             for at in range(above):
                 node = law.path[leaf, at]
-                beyond = beyond and total[node, slot] > law.entitled[node, slot]
+                beyond = beyond and drawn[node, slot] > law.shared[node, slot]
             borrows = borrows or beyond
     if not borrows:
         return -1
@@ -58,22 +59,36 @@ def right_of(total: I64, law: Law, side: Side, leaf: int, charge: I64) -> int:
 
 @compiled
 def rights_of(
-    total: I64, law: Law, side: Side, charge: I64, leaf: I64, may: Bool, right: I64, share: I64
+    used: I64, law: Law, side: Side, charge: I64, leaf: I64, may: Bool, right: I64, share: I64
 ) -> bool:
     """Into `right` and `share` [groups] those by which each that `may` could be stopped; False: unsure."""
     for at in range(leaf.shape[0]):
         if not may[at]:
             continue
-        found = right_of(total, law, side, leaf[at], charge[at])
+        found = right_of(used, law, side, leaf[at], charge[at])
         if found == UNSURE:
             return False
         right[at] = found
         if found > 0 and leaf[at] != side.leaf:
             theirs = _meet(law, side.leaf, leaf[at])[1]
-            share[at] = _share(total, law, theirs, side.charge, 0)
+            share[at] = _share(used[0], law, theirs, side.charge, 0)
             if share[at] == UNSURE:
                 return False
     return True
+
+
+@compiled
+def take_away(used: I64, law: Law, leaf: int, charge: I64) -> None:
+    """`Book.remove` in numbers."""
+    for slot in range(used.shape[2]):
+        moved = charge[slot]
+        for at in range(law.length[leaf]):
+            node = law.path[leaf, at]
+            before, kept = used[1, node, slot], law.kept[node, slot]
+            used[0, node, slot] -= charge[slot]
+            used[1, node, slot] = before - moved
+            if kept:
+                moved = max(0, before - kept) - max(0, before - moved - kept)
 
 
 @compiled
