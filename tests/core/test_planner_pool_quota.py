@@ -113,7 +113,7 @@ def test_where_all_is_lent_and_in_use_it_is_a_matter_of_room() -> None:
 
 @pytest.mark.parametrize("lent", [0, 1])
 def test_what_a_queue_keeps_from_its_own_department_is_not_counted_as_the_departments(lent: int) -> None:
-    """`lab` is promised 4, of which `lab/y` keeps some idle: what `lab/x` may hold of them for good is less."""
+    """`lab` is promised 4, of which `lab/y` keeps some idle: `lab/x` may hold fewer for good."""
     queues = (a_quota("lab", 4), a_quota("lab/x", 2), a_quota("lab/y", 2, lending=lent), a_quota("other", 4))
     site = WorldBuilder().nodes(2, 4)
     for at in range(8):

@@ -60,7 +60,7 @@ def clear_row(
 ) -> tuple[int, int]:
     """(how many victims are in `out`, or NONE, or UNSURE; partial sets that were still allowed).
 
-    `bare`: usable, idle, cpu, host; `counted`: quotas count, and `usage` is what all nodes use, as `Book.columns`.
+    `bare`: usable, idle, cpu, host; `counted`: quotas count; `usage`: `Book.columns`.
     """
     room, cards = bare.copy(), left.astype(np.int64)
     count = lines.shape[0]
