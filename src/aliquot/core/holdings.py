@@ -5,6 +5,8 @@ The half of the world that speaks of machines. Who waits, and why, is the other 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import immutables
 from msgspec.structs import replace
 
@@ -104,7 +106,7 @@ class Holdings:
     def _replace(self, old: Grant, new: Grant) -> None:
         held = self.grants[old.id.job]
         self.grants = self.grants.set(old.id.job, tuple(new if grant is old else grant for grant in held))
-        self._touch(new)
+        self._touch(new.id.job, (new,))
 
     def _recount(self, record: NodeRecord) -> None:
         """Write the row anew; a row that offers less than its node minus its bookings is `strained`."""
@@ -210,18 +212,18 @@ class Holdings:
                     for grant in grants
                 ),
             )
-            for grant in grants:
-                self._touch(grant)
+            self._touch(job_id, grants)
 
-    def _touch(self, grant: Grant) -> None:
-        """Another list of the same residents, in which `grant` is another object, equal to what it was.
+    def _touch(self, job: JobId, grants: Iterable[Grant]) -> None:
+        """Other lists of the same residents, in which those of `job` are other objects, equal to the old.
 
-        Whoever remembers the row by the list reads it again, and of those on it such as are not the same.
+        Whoever remembers a row by its list reads it again, and of those on it such as are not the same.
         """
-        row = self.nodes[grant.placement.node].row
-        held = self.residents[row]
-        at = held.index(grant.id)
-        self.residents = self.residents.set(row, (*held[:at], GrantId._make(grant.id), *held[at + 1 :]))
+        nodes, residents = self.nodes, self.residents
+        for row in {nodes[grant.placement.node].row for grant in grants}:
+            again = tuple([GrantId(*held) if held[0] == job else held for held in residents[row]])
+            residents = residents.set(row, again)
+        self.residents = residents
 
     def _seat(self, placement: Placement) -> Seat:
         record = self.nodes.get(placement.node)

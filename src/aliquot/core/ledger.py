@@ -97,15 +97,13 @@ class Ledger:
 
     def book(self, seat: Seat) -> None:
         """Take `seat`. The caller has checked that it fits."""
-        chunk, place = self.writable(seat.row)
-        self._add(chunk, place, seat, -1)
+        chunk, place = self._shift(seat, -1)
         if seat.mask:
             chunk.idle[place] = int(chunk.idle[place]) & ~seat.mask
 
     def release(self, seat: Seat) -> None:
         """Give `seat` back on a row whose bookings do not exceed its capacity."""
-        chunk, place = self.writable(seat.row)
-        self._add(chunk, place, seat, 1)
+        chunk, place = self._shift(seat, 1)
         if not seat.mask:
             return
         left, idle = chunk.left, 0
@@ -115,8 +113,14 @@ class Ledger:
         if idle:
             chunk.idle[place] = int(chunk.idle[place]) | idle
 
-    def _add(self, chunk: NodeChunk, place: int, seat: Seat, sign: int) -> None:
-        _, mask, vector, _, cpu, host, numa, edges = seat
+    def _shift(self, seat: Seat, sign: int) -> tuple[NodeChunk, int]:
+        """`sign` times `seat` more on its row, but for which cards are idle; its chunk and place."""
+        row, mask, vector, _, cpu, host, numa, edges = seat
+        index, place = divmod(row, CHUNK)  # as `writable`, which costs as much as the rest
+        if index not in self._owned:
+            self.own(index)
+        chunk = self.chunks[index]
+        chunk.version[place] += 1
         if cpu:
             chunk.cpu[place] += sign * cpu
         if host:
@@ -132,6 +136,7 @@ class Ledger:
             chunk.numa_host[place, at] += sign * mib
         for edge, rate in edges:
             chunk.traffic[place, edge] -= sign * rate
+        return chunk, place
 
 
 @lru_cache(maxsize=1 << 12)

@@ -172,15 +172,21 @@ def open_leaves(book: Book, taker: tuple[int, Charge], below: Below) -> Iterator
     tree, shares, (mine, charge) = book.tree, book.shares, taker
     slots = [slot for slot, _ in charge]
     for above in tree.paths[mine][1:]:
-        least = None  # shares up to this one are left alone
+        is_within, least = _is_within(book, taker, mine), -1  # shares up to `least` are left alone
         for theirs in tree.children[above]:
             if theirs == mine or theirs not in below:
                 continue
-            if least is None:
-                least = -1 if _is_within(book, taker, mine) else share_after(book, mine, charge)
             share = shares[theirs]
-            if share > least or (share == UNKNOWN and share_of(book, theirs) > least):
-                yield from (leaf for leaf in below[theirs] if _is_beyond(book, leaf, theirs, slots))
+            if share == UNKNOWN:
+                share = share_of(book, theirs)
+            if not is_within:
+                if not share:
+                    continue
+                if least < 0:
+                    least = share_after(book, mine, charge)
+                if share <= least:
+                    continue
+            yield from (leaf for leaf in below[theirs] if _is_beyond(book, leaf, theirs, slots))
         mine = above
 
 

@@ -111,12 +111,15 @@ def search(
     return None
 
 
+_SPOT: Final = int(Right.SPOT)  # an enumerated number beside an array costs more than the comparison
+
+
 def _rights(pool: Pool, claim: Claim | None) -> list[Right]:
     """By which rights victims are looked for; the last only where that could change anything."""
     if claim is None:
         return [Right.RANK]
     tenants = pool.tenants
-    others = (tenants.leaf_of[tenants.group_of] != claim.leaf) & (pool.right_of != Right.SPOT)
+    others = (tenants.leaf_of[tenants.group_of] != claim.leaf) & (pool.right_of != _SPOT)
     matters = np.append(others, False)[tenants.kind] & (pool.rank >= 0)
     return [Right.RANK, Right.LAST] if matters.any() else [Right.RANK]
 
