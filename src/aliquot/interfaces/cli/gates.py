@@ -98,7 +98,7 @@ _LACKS: Final[dict[str, Callable[[Never], str]]] = {
         f"{format_memory(one.need or 0)} of a card, and none that would do has more than "
         f"{format_memory(one.most or 0)}"
     ),
-    "cpu": lambda one: f"{_cores(one.need)} of one node, and none has more than {_cores(one.most)}",
+    "cpu": lambda one: f"{_cores(one.need)} of one node, and none has more than {(one.most or 0) / FULL:g}",
     "host": lambda one: (
         f"{format_memory(one.need or 0)} of a node's own memory, and none has more than "
         f"{format_memory(one.most or 0)}"
