@@ -17,7 +17,7 @@ import pytest
 
 from aliquot.control.service import Service
 from aliquot.control.views import Submission
-from aliquot.core.events import Event, Granted, Resizing
+from aliquot.core.events import Ended, Event, Granted, Outcome, Resizing
 from aliquot.core.ids import CardId, JobId
 from aliquot.core.lifecycle import Phase
 from aliquot.engines.local.journal import SqliteJournal
@@ -74,6 +74,8 @@ def taken_by_others(events: list[Event]) -> list[tuple[str, str]]:
             cards = {card for place in event.placements for card in place.cards}
             assert mine is None or cards == mine, f"{event.job} goes on with {cards}, kept was {mine}"
             found += [(job, event.job) for job, theirs in kept.items() if theirs & cards]
+        elif isinstance(event, Ended) and event.outcome is Outcome.SUCCEEDED:
+            kept.pop(event.job, None)  # it came to its end while it was stopped for another width
     return found
 
 
