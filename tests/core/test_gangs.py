@@ -19,22 +19,13 @@ from aliquot.core.wishes import Group, Level, Wish, find_breach
 from aliquot.interfaces.cli.gates import gate_lines
 from tests.support.build import a_job, a_node, a_placement, a_request
 from tests.support.planning import carried_out, nodes_of, planned, settings, why
-from tests.support.worlds import WorldBuilder
+from tests.support.worlds import WorldBuilder, racks
 
 ONE = a_request(8)
 IN_A_RACK = Wish(required=Level.RACK)
 BEST_FIT = settings()
 TWICE = [(name, [ONE] * 2, None, IN_A_RACK) for name in ("a", "b")]
 AT_ONCE = "It needs 2 groups, each inside one rack: all 2 racks have room for 1 at once"
-
-
-def racks(*sizes: int, cards: int = 8) -> WorldBuilder:
-    """Racks r0, r1, ... of so many nodes r0-0, r0-1, ... each."""
-    site = WorldBuilder()
-    for rack, size in enumerate(sizes):
-        for number in range(size):
-            site.node(a_node(f"r{rack}-{number}", cards, rack=f"r{rack}"))
-    return site
 
 
 def racks_of(site: WorldBuilder, job: str = "gang") -> list[str]:

@@ -9,18 +9,13 @@ from aliquot.core.jobs import Elastic
 from aliquot.core.settings import ElasticRules, Preemption
 from aliquot.core.steps import Evict, Place, Resize
 from tests.support.build import a_request
-from tests.support.planning import carried_out, nodes_of, planned, settings
+from tests.support.planning import carried_out, nodes_of, planned, settings, width
 from tests.support.worlds import WorldBuilder
 
 LINEAR = Elastic((1, 2, 4, 8), (1000, 2000, 4000, 8000))
 POOR = Elastic((1, 2, 4, 8), (1000, 1500, 1600, 1650))
 HOW = settings(elastic=ElasticRules(dwell_ms=0))
 MINUTE = 60_000
-
-
-def width(site: WorldBuilder, name: str) -> int:
-    """Cards of a job."""
-    return sum(len(grant.placement.cards) for grant in site.world.grants[site.job(name).job.id])
 
 
 def ran(site: WorldBuilder, *names: str) -> WorldBuilder:

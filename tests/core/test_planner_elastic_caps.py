@@ -13,7 +13,7 @@ from aliquot.core.settings import ElasticRules, Order, Preemption, Rates, Settin
 from aliquot.core.spending import used_by
 from aliquot.core.steps import Gate, Resize
 from tests.support.build import a_node, a_placement
-from tests.support.planning import carried_out, gates, planned, settings
+from tests.support.planning import carried_out, gates, planned, ran, settings, width
 from tests.support.worlds import WorldBuilder
 
 HOUR = 3_600_000
@@ -29,19 +29,6 @@ def rich(cents: int, **more: Any) -> Settings:
     lab = Queue("lab", budget_cents=cents)
     rules = {"elastic": ElasticRules(dwell_ms=0), "order": Order(half_life_ms=0), "rates": RATES}
     return settings(queues=(lab,), **(rules | more))
-
-
-def width(site: WorldBuilder, name: str) -> int:
-    """Cards of a job."""
-    return sum(len(grant.placement.cards) for grant in site.world.grants[site.job(name).job.id])
-
-
-def ran(site: WorldBuilder, how: Settings) -> WorldBuilder:
-    """Whoever waits is placed, and all run for ten minutes."""
-    carried_out(site, how)
-    for name in site.holding:
-        site.started(name)
-    return site.later(10 * MINUTE)
 
 
 def grown(how: Settings, **job: Any) -> WorldBuilder:

@@ -12,7 +12,7 @@ from aliquot.core.queues import CARDS, Discipline, Queue, Quota
 from aliquot.core.settings import ElasticRules, Order, Preemption, Settings
 from aliquot.core.steps import Evict, Gate, Resize, Wait
 from tests.support.build import a_node, a_placement
-from tests.support.planning import carried_out, gates, nodes_of, planned, settings
+from tests.support.planning import carried_out, gates, nodes_of, planned, ran, settings, width
 from tests.support.worlds import WorldBuilder
 
 LINEAR = Elastic((1, 2, 4, 8), (1000, 2000, 4000, 8000))
@@ -29,19 +29,6 @@ def cards(name: str, nominal: int | None = None, **more: int) -> Queue:
 def ruled(*queues: Queue, **more: object) -> Settings:
     """Elastic jobs in these queues, with no memory of the past."""
     return settings(elastic=ElasticRules(dwell_ms=0), queues=queues, order=Order(half_life_ms=0), **more)
-
-
-def width(site: WorldBuilder, name: str) -> int:
-    """Cards of a job."""
-    return sum(len(grant.placement.cards) for grant in site.world.grants[site.job(name).job.id])
-
-
-def ran(site: WorldBuilder, how: Settings) -> WorldBuilder:
-    """Whoever waits is placed, and all run for ten minutes."""
-    carried_out(site, how)
-    for name in site.holding:
-        site.started(name)
-    return site.later(10 * MINUTE)
 
 
 # --- the start ----------------------------------------------------------------------------------------

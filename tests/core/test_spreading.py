@@ -13,20 +13,11 @@ from aliquot.core.memo import Memo
 from aliquot.core.seating import seat_all
 from aliquot.core.siting import Desk
 from aliquot.core.steps import Place
-from tests.support.build import a_job, a_node, a_request
+from tests.support.build import a_job, a_request
 from tests.support.planning import carried_out, nodes_of, placements, settings
-from tests.support.worlds import WorldBuilder
+from tests.support.worlds import WorldBuilder, racks
 
 SLICE = a_request(compute=250, memory=1000)
-
-
-def racks(*sizes: int, cards: int = 8) -> WorldBuilder:
-    """Racks r0, r1, ... of so many nodes r0-0, r0-1, ... each."""
-    site = WorldBuilder()
-    for rack, size in enumerate(sizes):
-        for number in range(size):
-            site.node(a_node(f"r{rack}-{number}", cards, rack=f"r{rack}"))
-    return site
 
 
 def counts(site: WorldBuilder, members: list[Request], policy: str = "best-fit") -> tuple[list[int], ...]:

@@ -21,7 +21,7 @@ from aliquot.core.steps import Resize
 from aliquot.core.wishes import Level
 from tests.support.build import a_node, a_placement, a_request
 from tests.support.planning import carried_out, settings
-from tests.support.worlds import WorldBuilder
+from tests.support.worlds import WorldBuilder, racks
 
 HOW = settings("best-fit", elastic=ElasticRules(dwell_ms=0, change_milli=0))
 
@@ -29,15 +29,6 @@ HOW = settings("best-fit", elastic=ElasticRules(dwell_ms=0, change_milli=0))
 def as_wide(*widths: int) -> Elastic:
     """As fast as it is wide."""
     return Elastic(widths, tuple(1000 * width // widths[0] for width in widths))
-
-
-def racks(*sizes: int, cards: int = 8) -> WorldBuilder:
-    """Racks r0, r1, ... of so many nodes r0-0, r0-1, ... each."""
-    site = WorldBuilder()
-    for rack, size in enumerate(sizes):
-        for number in range(size):
-            site.node(a_node(f"r{rack}-{number}", cards, rack=f"r{rack}"))
-    return site
 
 
 def runs(site: WorldBuilder, name: str, where: list[str], asked: int, cards: int = 8, **job: Any) -> None:

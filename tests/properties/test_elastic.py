@@ -9,13 +9,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from aliquot.core.ids import JobId
 from aliquot.core.jobs import Elastic
 from aliquot.core.lifecycle import Phase
 from aliquot.core.room.elastic import ElasticJob, slowness
 from aliquot.core.settings import ElasticRules
 from aliquot.core.steps import Place, Resize
-from tests.support.planning import carried_out, settings
+from tests.support.planning import carried_out, settings, width
 from tests.support.worlds import WorldBuilder
 
 MINUTE = 60_000
@@ -30,10 +29,6 @@ def concave(draw: st.DrawFn) -> Elastic:
     return Elastic(
         tuple(range(1, len(gains) + 2)), tuple(1000 + sum(gains[:at]) for at in range(len(gains) + 1))
     )
-
-
-def width(site: WorldBuilder, job: str) -> int:
-    return sum(len(grant.placement.cards) for grant in site.world.grants[JobId(job)])
 
 
 def all_started(site: WorldBuilder) -> None:

@@ -63,3 +63,16 @@ def why(site: WorldBuilder, name: str, how: Settings = PLAIN) -> Wait:
 def shortfalls(wait: Wait) -> dict[Shortfall, tuple[int, int | None, int | None]]:
     """shortfall -> (nodes, need, best)."""
     return {reason.shortfall: (reason.nodes, reason.need, reason.best) for reason in wait.reasons}
+
+
+def width(site: WorldBuilder, name: str) -> int:
+    """Cards of a job."""
+    return sum(len(grant.placement.cards) for grant in site.world.grants[site.job(name).job.id])
+
+
+def ran(site: WorldBuilder, how: Settings) -> WorldBuilder:
+    """Whoever waits is placed, and all run for ten minutes."""
+    carried_out(site, how)
+    for name in site.holding:
+        site.started(name)
+    return site.later(10 * 60_000)

@@ -209,3 +209,12 @@ class WorldBuilder:
 
     def _attempt(self, name: str, attempt: int | None) -> int:
         return attempt if attempt is not None else self.job(name).attempt
+
+
+def racks(*sizes: int, cards: int = 8) -> WorldBuilder:
+    """Racks r0, r1, ... of so many nodes r0-0, r0-1, ... each."""
+    site = WorldBuilder()
+    for rack, size in enumerate(sizes):
+        for number in range(size):
+            site.node(a_node(f"r{rack}-{number}", cards, rack=f"r{rack}"))
+    return site

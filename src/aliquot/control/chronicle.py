@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from aliquot.control.arrays import array_of, body_id
-from aliquot.control.endings import with_exits
+from aliquot.control.endings import REFUSED, with_exits
 from aliquot.control.kept import Kept
 from aliquot.control.views import AttemptView, CardGrant, Exit, ResizeView
 from aliquot.core.events import (
@@ -245,7 +245,7 @@ def _after(life: Life, event: _OfJob) -> Life:
         case Started():
             return _with_last(life, event.attempt, started_ms=event.at)
         case StartRefused():
-            return _with_last(life, event.attempt, ended_ms=event.at, outcome="refused", text=event.reason)
+            return _with_last(life, event.attempt, ended_ms=event.at, outcome=REFUSED, text=event.reason)
         case Ended():
             goes_on = life.resizing is not None and not life.is_cancelled
             how = RESIZED if goes_on and event.outcome is not Outcome.SUCCEEDED else event.outcome.value

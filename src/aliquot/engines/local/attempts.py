@@ -6,12 +6,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from aliquot.control.endings import REFUSED
 from aliquot.core.events import Ended, Event, Outcome, Started, StartRefused, Stopping
 from aliquot.core.ids import CardId, JobId, NodeId
 from aliquot.core.lifecycle import Phase
 from aliquot.engines.local.members import Life, Member
 from aliquot.engines.local.payload import Ending
-from aliquot.engines.local.refusals import REFUSED
 
 GANG: Final = "gang"
 """Why a member is ended that did nothing wrong: another of its gang is over."""
@@ -144,7 +144,7 @@ class Attempt:
         """How the attempt went, once it is over."""
         if not self._has_run and self.reason in {"", GANG}:
             endings = [member.ending for member in self.members]
-            refusals = [ending.text for ending in endings if ending is not None and ending.how == "refused"]
+            refusals = [ending.text for ending in endings if ending is not None and ending.how == REFUSED]
             if refusals or all(ending is None for ending in endings):
                 why = refusals[0] if refusals else "its supervisor could not start"
                 if not self.is_last_refusal:
@@ -158,7 +158,7 @@ class Attempt:
         """How each member ended; where nothing recorded that and nothing follows, why."""
         found = [member.ending for member in self.members]
         if not self._has_run and self.is_last_refusal:
-            return [replace(one or Ending("refused"), reason=REFUSED) for one in found]
+            return [replace(one or Ending(REFUSED), reason=REFUSED) for one in found]
         if not self._has_run or self._outcome() is not Outcome.FAILED:
             return found
         why = LOST if self.reason in {"", GANG} else self.reason
@@ -186,7 +186,7 @@ class Attempt:
         own = [ending for ending in whole if ending.reason != GANG]
         if len(whole) < len(endings) or not own:
             return Outcome.LOST  # a supervisor was killed: nobody knows how the work went
-        if any(ending.reason in AGAIN or ending.how == "refused" for ending in own):
+        if any(ending.reason in AGAIN or ending.how == REFUSED for ending in own):
             return Outcome.LOST
         may_retry = self.number <= self.retries and not any(ending.reason in FINAL for ending in own)
         return Outcome.LOST if may_retry else Outcome.FAILED
@@ -200,5 +200,5 @@ def _has_failed(member: Member) -> bool:
 def _was_lost(member: Member) -> bool:
     """Whether somebody killed or stopped its supervisor, or the host refused it when others had begun."""
     ending = member.ending
-    is_known = ending is not None and ending.reason != "supervisor-stopped" and ending.how != "refused"
+    is_known = ending is not None and ending.reason != "supervisor-stopped" and ending.how != REFUSED
     return member.was_seen_to_end and not is_known

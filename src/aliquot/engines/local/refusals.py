@@ -18,9 +18,6 @@ from aliquot.core.ids import JobId, NodeId
 REFUSALS: Final = 8
 """In a row, which takes about two minutes with the pauses between them."""
 
-REFUSED: Final = "refused"
-"""Why a job has failed whose start was refused so often."""
-
 _REMEMBERED: Final = 10_000  # jobs; who was given up while it waited is forgotten in the end
 
 

@@ -27,7 +27,7 @@ WHY: Final = {
 }
 """Why an attempt was ended, by the reason that is on record."""
 
-_AGAIN: Final = frozenset({"failed", "lost", "refused"})
+_AGAIN: Final = frozenset({"failed", "lost", REFUSED})
 """How attempts end that are tried again; others that follow one go on, which their outcome says."""
 
 
